@@ -1,6 +1,6 @@
-"""Networks over several servers: a part of the fabric on each, tunnels between them, one run over all.
+"""Networks over several servers: each carries a part of the fabric, and tunnels join the parts.
 
-On every server runs one agent (`cluster.agent`), at the other end of one SSH connection. It builds its part
-of the fabric as `topologies.network` builds a whole one, and starts what it is told. When its connection
-ends, for whatever reason, it removes all that it made.
+On each server runs one agent (`cluster.agent`), at the other end of one SSH connection. It builds its part of
+the fabric as `topologies.network` builds a whole one, and starts the processes that the run asks for. When
+its connection ends, for whatever reason, it removes all that it made.
 """

@@ -1,7 +1,8 @@
 """The agent of a server: `python -m cluster.agent`, at the other end of an SSH connection.
 
-It builds a part of a fabric, starts processes in its hosts and switches, and says what is measured here, as
-the run asks. When the run says nothing for long, or the connection ends, it removes everything and ends.
+At the run's request it builds a part of a fabric, starts processes in its hosts and switches, and reports
+measurements. It removes everything and ends when the connection ends, or when the run is silent for
+SILENCE_S.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from topologies.network import Network
 from topologies.part import Part, Tunnel
 
 SILENCE_S: Final = 30.0
-"""The run says something every few seconds: after so long without a word it is gone."""
+"""Seconds without a message after which the run counts as gone; it sends one every few seconds."""
 LOCK: Final = ".weir-lock"
 _REFUSED = (TopologyError, EngineError, ExperimentError, OSError, KeyError, ValueError, TypeError)
 
 
 class Agent:
-    """Answers what the run asks. Use as a context manager: leaving it removes all that was made."""
+    """Handler of the run's requests. Use as a context manager: leaving it removes all that was made."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -60,7 +61,7 @@ class Agent:
         self._stack.close()
 
     def answer(self, message: Message) -> None:
-        """Do what a message asks, and answer where it has a number."""
+        """Do what a message asks; send the result if the message has a number."""
         do: Callable[..., Any] | None = getattr(self, f"do_{message.get('do')}", None)
         number = message.get("number")
         given = {name: value for name, value in message.items() if name not in ("do", "number")}
@@ -77,17 +78,19 @@ class Agent:
             self._outgoing.send({"number": number, "result": result})
 
     def do_hello(self) -> dict[str, Any]:
-        """Compile the hosts' core where it is missing, and say what this server is; TopologyError where
-        networks can't be built on it."""
+        """Compile the hosts' core if it is missing, and return the usable cores.
+
+        Raises TopologyError if networks can't be built on this server.
+        """
         check_machine()
         build_core()
         return {"cores": usable_cores()}
 
     def do_alive(self) -> None:
-        """Do nothing: the run is there."""
+        """Do nothing: the message itself shows that the run is still there."""
 
     def do_clock(self) -> dict[str, float]:
-        """Say what time it is."""
+        """Return the times of this server's monotonic and wall clock."""
         return {"monotonic": time.monotonic(), "wall": time.time()}
 
     def do_open(
@@ -131,11 +134,11 @@ class Agent:
         return int(started.pid)
 
     def do_write(self, process: int, text: str) -> None:
-        """Write to a process."""
+        """Write to the stdin of a process."""
         self._processes.write(process, text)
 
     def do_close_stdin(self, process: int) -> None:
-        """Tell a process that nothing more comes."""
+        """Close the stdin of a process."""
         self._processes.close_stdin(process)
 
     def do_signal(self, process: int, signal: int) -> None:
@@ -157,11 +160,11 @@ class Agent:
             return to_text(file.read(CHUNK_BYTES))
 
     def do_command(self, name: str, command: str) -> str:
-        """Return what a shell command says in a host or switch."""
+        """Return the output of a shell command in a host or switch."""
         return self._there.ask(name, command)
 
     def do_accepts(self, path: str) -> bool:
-        """Say whether somebody serves the socket at a path below the network's folder."""
+        """Return whether a process serves the socket at a path below the network's folder."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as tried:
             tried.connect(str(self._below(path)))
             return True
@@ -172,7 +175,7 @@ class Agent:
         self._below(path).unlink(missing_ok=True)
 
     def do_link_bytes(self, switches: dict[str, int]) -> dict[str, tuple[int, int]]:
-        """Return bytes over the links of switches, whose processes have these numbers."""
+        """Return the bytes over each link of some switches, given by the numbers of their processes."""
         found: dict[str, tuple[int, int]] = {}
         for switch, number in switches.items():
             with contextlib.suppress(KeyError):
@@ -184,11 +187,11 @@ class Agent:
         return self._there.link_drops()
 
     def do_transmitted_bytes(self, host: str) -> int:
-        """Return what a host has sent."""
+        """Return the bytes that a host has sent."""
         return self._there.transmitted_bytes(host)
 
     def do_cpu_time(self, processes: list[int]) -> dict[str, float]:
-        """Return what processes have used."""
+        """Return the CPU time that some processes have used."""
         pids = []
         for number in processes:
             with contextlib.suppress(KeyError):
@@ -196,13 +199,13 @@ class Agent:
         return asdict(cpu_time(pids))
 
     def do_watch(self, switches: list[int]) -> None:
-        """Begin to sample the CPU and the threads of switches, whose processes have these numbers."""
+        """Begin to sample the CPU and the threads of switches, given by the numbers of their processes."""
         watch = CpuWatch(self._processes.pid(number) for number in switches)
         self._watching.close()
         self._watch = self._watching.enter_context(watch)
 
     def do_watched(self) -> dict[str, float]:
-        """End sampling; returns what was seen."""
+        """End sampling; returns the CPU use since it began."""
         if self._watch is None:
             raise ValueError("nothing is watched")
         self._watching.close()
@@ -210,7 +213,7 @@ class Agent:
         return asdict(watch.use)
 
     def do_run(self, command: list[str], timeout_s: float) -> str:
-        """Run a program to its end; returns what it says, raises ValueError if it fails."""
+        """Run a program to its end; returns its stdout. Raises ValueError if it fails or takes too long."""
         words = [sys.executable if word == PYTHON else word for word in command]
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -227,7 +230,7 @@ class Agent:
         return self._network
 
     def _below(self, path: str) -> Path:
-        """Return a place below the network's folder; ValueError for one that is not."""
+        """Return the path of a place below the network's folder; raises ValueError for one outside."""
         place = (self._there.directory / path).resolve()
         if not place.is_relative_to(self._there.directory.resolve()):
             raise ValueError(f"{path} is not below {self._there.directory}")
@@ -254,7 +257,7 @@ def main() -> int:
 
 
 class _Left(BaseException):
-    """A signal asks the agent to end."""
+    """Raised in the agent by a signal that asks it to end."""
 
 
 def _leave(*_: object) -> None:
@@ -262,7 +265,7 @@ def _leave(*_: object) -> None:
 
 
 class _Heard:
-    """Ends this process by a signal to its main thread when the run says nothing for long."""
+    """Watchdog that ends this process with a signal to its main thread if the run is silent for too long."""
 
     def __init__(self) -> None:
         self._last_s, self._is_busy = time.monotonic(), False
@@ -270,7 +273,7 @@ class _Heard:
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
-        """While something is done that the run asked for, its next words wait."""
+        """Suspend the watchdog while a request is handled, because later messages wait meanwhile."""
         self._is_busy = True
         yield
         self._last_s = time.monotonic()
@@ -291,7 +294,7 @@ class _Heard:
 
 
 def _own_stdout() -> IO[bytes]:
-    """Return the connection's stream; what libraries print goes to stderr."""
+    """Return the connection's stream, and redirect what libraries print to stderr."""
     connection = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return connection
@@ -299,7 +302,7 @@ def _own_stdout() -> IO[bytes]:
 
 @contextlib.contextmanager
 def _checkout_in_use() -> Iterator[None]:
-    """Keep others from replacing this checkout meanwhile."""
+    """Hold a lock that keeps others from replacing this checkout."""
     with (Path(__file__).resolve().parents[1] / LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield

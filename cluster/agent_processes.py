@@ -1,4 +1,4 @@
-"""Processes that an agent has started: what they say is sent on, and when they end, that is."""
+"""Processes that an agent has started: it forwards their output and reports when they end."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cluster.messages import CHUNK_BYTES, Outgoing, to_bytes, to_text
 from topologies.process import Process
 
 LOOK_S: Final = 0.1
-"""Between two looks at which have ended."""
+"""Seconds between two looks at which processes have ended."""
 _OUT, _ERR = "out", "err"
 
 
 class AgentProcesses:
-    """By the numbers that the run gives them. `close` ends the thread that listens to them."""
+    """Processes by the numbers that the run gives them. `close` ends the thread that reads their output."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -29,14 +29,14 @@ class AgentProcesses:
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """End the thread that reads the output."""
         self._done.set()
         self._thread.join()
         self._selector.close()
 
     def add(self, number: int, process: Process) -> None:
-        """Listen to one that was started."""
-        with self._lock:  # whole, or it could be found to have ended, and its streams closed, between the two
+        """Read the output of a started process, and report when it ends."""
+        with self._lock:  # else _listen could close its streams in between
             for which, stream in ((_OUT, process.stdout), (_ERR, process.stderr)):
                 if stream is not None:
                     os.set_blocking(stream.fileno(), False)
@@ -44,12 +44,12 @@ class AgentProcesses:
             self._processes[number] = process
 
     def pid(self, number: int) -> int:
-        """Return its process id here; raises KeyError for one that has ended."""
+        """Return the process id on this server; raises KeyError for a process that has ended."""
         with self._lock:
             return self._processes[number].pid
 
     def write(self, number: int, text: str) -> None:
-        """Write to its stdin. For one that has ended, nothing happens."""
+        """Write to a process's stdin; does nothing if it has ended."""
         process = self._processes.get(number)
         if process is not None and process.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
@@ -57,21 +57,21 @@ class AgentProcesses:
                 process.stdin.flush()
 
     def close_stdin(self, number: int) -> None:
-        """Close its stdin. For one that has ended, nothing happens."""
+        """Close a process's stdin; does nothing if it has ended."""
         process = self._processes.get(number)
         if process is not None and process.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 process.stdin.close()
 
     def signal(self, number: int, which: int) -> None:
-        """Send it a signal. For one that has ended, nothing happens."""
+        """Send a process a signal; does nothing if it has ended."""
         process = self._processes.get(number)
         if process is not None:
             process.send_signal(which)
 
     def _listen(self) -> None:
         while not self._done.is_set():
-            self._selector.select(LOOK_S)  # an empty one waits, too; what is registered meanwhile counts
+            self._selector.select(LOOK_S)  # waits even when empty; notices what is registered meanwhile
             with self._lock:
                 ready = self._selector.select(0)
             for key, _ in ready:
@@ -79,14 +79,14 @@ class AgentProcesses:
             self._note_ended()
 
     def _send_on(self, key: selectors.SelectorKey) -> bool:
-        """Send what a stream has; whether there may be more."""
+        """Forward what a stream has; returns whether there may be more."""
         number, which = key.data
         stream: IO[bytes] = key.fileobj  # type: ignore[assignment]
         try:
             data = os.read(stream.fileno(), CHUNK_BYTES)
         except BlockingIOError:
             return False
-        except (OSError, ValueError):  # whoever ends it closes its streams, too
+        except (OSError, ValueError):  # its streams may have been closed by whoever ended it
             data = b""
         if not data:
             with self._lock:
@@ -109,7 +109,9 @@ class AgentProcesses:
             self._outgoing.send({"process": number, "code": process.poll()})
 
     def _drain(self, number: int) -> None:
-        """Send the last words of one that has ended, but wait for nobody who has its streams from it."""
+        """Forward the last output of a process that has ended, without waiting for others that share its
+        streams.
+        """
         with self._lock:
             keys = [key for key in self._selector.get_map().values() if key.data[0] == number]
         for key in keys:

@@ -1,4 +1,4 @@
-"""The agents of all servers together: started at the same time, asked at the same time, ended together."""
+"""The agents of all servers together: they are started, asked and ended at the same time."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from cluster.session import Session
 from cluster.ssh import in_checkout
 
 SENT_VARIABLES: Final = ("WEIR_LOG", "WEIR_VALUE_BYTES", "WEIR_PURE")
-"""Of our environment, those that processes on servers have, too."""
+"""Variables of this environment that processes on servers get, too."""
 AGENT: Final = (".venv/bin/python", "-m", "cluster.agent")
 
 Result = TypeVar("Result")
 
 
 class Agents:
-    """A session with each server. Use as a context manager: leaving it ends all agents, and what they made
-    goes with them."""
+    """Sessions with all servers.
+
+    Use as a context manager: leaving it ends all agents, which remove what they made.
+    """
 
     def __init__(self, servers: Sequence[Found], logs: Path) -> None:
-        """`logs`: a folder for what agents say on stderr."""
+        """Open no session yet. `logs` is the folder for the agents' stderr."""
         self.servers: Mapping[str, Found] = {found.server.name: found for found in servers}
         self.sessions: dict[str, Session] = {}
         self.cores: dict[str, float] = {}
-        """That each server's processes may use, quotas of its control groups considered."""
+        """Number of cores that processes may use, by server; quotas of control groups are considered."""
         self._logs = logs
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Agents:
-        """Raises ServerError for those that can't build networks, or did not start."""
+        """Start all agents; raises ServerError if one can't build networks or did not start."""
         with contextlib.ExitStack() as stack:
             stack.callback(self.__exit__)
             for name, found in self.servers.items():
@@ -53,7 +55,7 @@ class Agents:
         self._stack.close()
 
     def on_all(self, do: Callable[[str, Session], Result]) -> dict[str, Result]:
-        """Do something on all servers at the same time; returns the results by server."""
+        """Run a function on all servers at the same time; returns the results by server."""
         with ThreadPoolExecutor(max_workers=len(self.sessions)) as pool:
             futures = {name: pool.submit(do, name, session) for name, session in self.sessions.items()}
         problems = [error for one in futures.values() if isinstance(error := one.exception(), ServerError)]

@@ -1,7 +1,7 @@
-"""Brings this checkout to a server, and sets it up there.
+"""Copying of this checkout to a server, and its set-up there.
 
-What is copied is what git knows of, with changes that were not committed; of a checkout without git, all but
-what set-up and runs make. A server has one folder for it. Its environment stays when the files change.
+With git, the tracked and new files are copied, with uncommitted changes; without git, everything but what
+set-up and runs make. A server has one folder for the checkout. Its environment stays when the files change.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SETUP_TIMEOUT_S: Final = 1800.0
 INDEX_VARIABLES: Final = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
-"""That say where Python's packages come from."""
+"""Variables that say where Python packages come from."""
 MADE: Final = ("build", "results", "__pycache__", "node_modules")
-"""Folders that are no part of a checkout; those that begin with a dot and "venv" neither."""
+"""Folders that are no part of a checkout, besides `.git` and virtual environments."""
 _UNPACK: Final = """
 set -e
 mkdir -p "$1"
@@ -42,7 +42,7 @@ find . -mindepth 1 -maxdepth 1 ! -name .weir-new ! -name .weir-lock -exec rm -rf
 find .weir-new -mindepth 1 -maxdepth 1 -exec mv {} . \\;
 rmdir .weir-new
 """
-"""Of a shell on the server; $1: the folder. What is not of the new files goes, but for what set-up made."""
+"""Shell script for a server that replaces the files in folder $1; `.venv` and `build` stay."""
 
 
 @cache
@@ -81,7 +81,7 @@ def _is_made(name: str) -> bool:
 
 @cache
 def digest_here() -> str:
-    """Return the digest of this checkout, as `probe` makes that of a server's."""
+    """Return the digest of this checkout, computed as `probe` computes a server's."""
     digest = digest_of(ROOT, files_here())
     assert digest is not None
     return digest
@@ -104,8 +104,11 @@ def copy(server: Server, folder: str) -> None:
 
 
 def set_up(server: Server, folder: str) -> None:
-    """Have a server make the environment of its checkout, which takes minutes the first time; raises
-    ServerError with its last words. It takes packages from where this machine does (INDEX_VARIABLES)."""
+    """Let a server make the environment of its checkout, which takes minutes the first time.
+
+    Packages come from the same index as on this machine (INDEX_VARIABLES). Raises ServerError with the last
+    output.
+    """
     index = {name: os.environ[name] for name in INDEX_VARIABLES if name in os.environ}
     command = in_checkout(server, folder, ["sh", "scripts/setup.sh", "run"], index)
     problem = f"the checkout in {folder} could not be set up; log in and run make setup there"

@@ -1,7 +1,7 @@
-"""How far a server's clocks are from ours, asked over its connection as NTP does.
+"""Offsets of a server's clocks from ours, measured over its connection as NTP does.
 
-Of several questions the quickest counts: the server read its clock between our question and its answer, so
-the error is at most half of the time between the two.
+Of several questions the quickest counts. The server reads its clock between our question and its answer, so
+the error is at most half of that time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _PCAP_RECORD = struct.Struct("<IIII")
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A clock compared with ours."""
+    """Offset of another clock from ours."""
 
     ahead_s: float
-    """Of the other clock before ours."""
+    """Seconds by which the other clock is ahead of ours."""
     within_s: float
-    """Most that this is wrong by."""
+    """Seconds that `ahead_s` may be wrong by at most."""
 
 
 def estimate(theirs: Callable[[], float], ours: Callable[[], float], questions: int) -> Offset:
-    """Ask for their time so many times; `theirs` takes a round trip."""
+    """Return the offset of the clock `theirs` from `ours` by the quickest of `questions` round trips."""
     best: Offset | None = None
     for _ in range(questions):
         asked_s = ours()
@@ -41,8 +41,7 @@ def estimate(theirs: Callable[[], float], ours: Callable[[], float], questions: 
 
 
 def shift_capture(path: Path, by_s: float) -> None:
-    """Add seconds to the times of a capture in pcap's format with nanoseconds; other files stay as they
-    are."""
+    """Add seconds to all times of a capture in nanosecond pcap format; leave other files as they are."""
     data = bytearray(path.read_bytes())
     if len(data) < _PCAP_HEADER.size or _PCAP_HEADER.unpack_from(data)[0] != _PCAP_NANOSECONDS:
         return

@@ -1,4 +1,4 @@
-"""What can be wrong with servers; the message says which, and what to do."""
+"""Errors of servers; each message names the server and says what to do."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class ServerLostError(ServerError):
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return what summary.json says of it."""
+        """Return the error as summary.json has it."""
         return {"server": self.server, "how": "was lost", "last_lines": [self.said]}

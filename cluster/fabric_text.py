@@ -8,7 +8,7 @@ from topologies.fabric import Fabric
 
 
 def to_message(fabric: Fabric) -> dict[str, Any]:
-    """Return what `from_message` makes the same fabric of."""
+    """Return a fabric as a message, which `from_message` reads."""
     return {
         "name": fabric.name,
         "requests_first": fabric.requests_first,
@@ -21,7 +21,7 @@ def to_message(fabric: Fabric) -> dict[str, Any]:
 
 
 def from_message(message: dict[str, Any]) -> Fabric:
-    """Return the fabric; raises KeyError, ValueError or TopologyError for what is none."""
+    """Return the fabric of a message; raises KeyError, ValueError or TopologyError if it has none."""
     import networkx as nx  # takes long, and only what builds a network needs it
 
     graph = nx.Graph()

@@ -1,4 +1,4 @@
-"""The servers of a network, and this machine beside them: how busy they are, and what processes use."""
+"""CPU use of the servers of a network, and of this machine beside them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from topologies.process import Process
 
 
 class Servers:
-    """What `emulator.machines.Machines` asks for, of several."""
+    """The machines of a network over servers, as `emulator.machines.Machines` describes them."""
 
     def __init__(self, network: ClusterNetwork) -> None:
         self._network = network
         self.use: dict[str, CpuUse] = {}
-        """By server, of the last time that they were watched."""
+        """CPU use by server, in the last block that was watched."""
 
     @property
     def control_apart(self) -> bool:
@@ -26,11 +26,11 @@ class Servers:
         return self._network.control_apart
 
     def watch(self) -> ServersWatch:
-        """Return what samples the CPU of each server and the threads of its switches."""
+        """Return a sampler of each server's CPU and its switches' threads."""
         return ServersWatch(self._network, self.use)
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
-        """Return what running processes have used so far, together."""
+        """Return the CPU time that running processes have used so far, summed."""
         here: list[int] = []
         there: dict[str, list[int]] = {}
         for process in processes:
@@ -48,7 +48,7 @@ class Servers:
 
 
 class ServersWatch:
-    """Samples all servers, as a context manager and inside it alone."""
+    """Sampler of all servers' CPU. It samples inside its context only."""
 
     def __init__(self, network: ClusterNetwork, use: dict[str, CpuUse]) -> None:
         self._network, self._use = network, use
@@ -66,7 +66,7 @@ class ServersWatch:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None:
-        if kind is not None:  # no server is waited for: the one that is lost may be why
+        if kind is not None:  # wait for no server: a lost one may be the cause
             self._network.on_all(lambda name, session: session.tell("watched"))
             return
         self._use.clear()
@@ -74,7 +74,7 @@ class ServersWatch:
 
     @property
     def use(self) -> CpuUse:
-        """Return of each figure that of the server that had least to spare."""
+        """Return the highest value of each figure over all servers."""
         seen = self._use.values()
         return CpuUse(
             max(one.mean for one in seen),

@@ -10,25 +10,25 @@ from typing import IO, Any, Final
 
 MAX_LINE_BYTES: Final = 16 << 20
 CHUNK_BYTES: Final = 256 << 10
-"""Of files and of what processes say, at a time."""
+"""Bytes of a file or of a process's output in one message, at most."""
 PYTHON: Final = "{python}"
-"""Stands for the agent's interpreter in commands."""
+"""Word that stands for the agent's interpreter in commands."""
 
 Message = dict[str, Any]
 
 
 class MessageError(Exception):
-    """What came is no message."""
+    """The received bytes are no message."""
 
 
 class Outgoing:
-    """Writes messages; several threads may."""
+    """Writer of messages that several threads may share."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._lock = stream, threading.Lock()
 
     def send(self, message: Message) -> None:
-        """Write it; raises OSError or ValueError when the other side is gone."""
+        """Write a message; raises OSError or ValueError if the other side is gone."""
         line = json.dumps(message).encode() + b"\n"
         with self._lock:
             self._stream.write(line)
@@ -36,7 +36,7 @@ class Outgoing:
 
 
 def incoming(stream: IO[bytes]) -> Iterator[Message]:
-    """Yield messages until the other side ends; raises MessageError for what is none."""
+    """Yield messages until the other side ends; raises MessageError for a line that is none."""
     while line := stream.readline(MAX_LINE_BYTES):
         if not line.endswith(b"\n"):
             raise MessageError(f"a line of {len(line):,} bytes has no end")
@@ -50,10 +50,10 @@ def incoming(stream: IO[bytes]) -> Iterator[Message]:
 
 
 def to_text(data: bytes) -> str:
-    """Return bytes as a message carries them."""
+    """Return bytes as text for a message."""
     return base64.b64encode(data).decode()
 
 
 def to_bytes(text: str) -> bytes:
-    """Return what `to_text` was given."""
+    """Return the bytes that `to_text` encoded."""
     return base64.b64decode(text)

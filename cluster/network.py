@@ -1,7 +1,7 @@
-"""A network over several servers: what `topologies.network` is on one machine.
+"""A network over several servers, as `topologies.network` is one on a single machine.
 
-P4Runtime is served on Unix sockets of the servers and reached through SSH connections, with TLS and
-certificates on both sides from the switch to the controller, which runs here.
+Switches serve P4Runtime on Unix sockets of their servers. The controller runs here and reaches them through
+SSH connections, with TLS and certificates on both sides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from topologies.shaping import USUAL_MTU_BYTES
 
 START_TIMEOUT_S: Final = 60.0
 BUILD_TIMEOUT_S: Final = 600.0
-"""Within which a server builds its part: hundreds of hosts on a slow one take minutes."""
+"""Seconds within which a server builds its part: hundreds of hosts on a slow one take minutes."""
 _LOOK_S: Final = 0.05
 _GUARD: Final = ("setpriv", "--pdeathsig", "TERM", "--")
 _CERTIFICATES: Final = ("ca.crt", "server.crt", "server.key")
@@ -60,11 +60,13 @@ class ClusterNetwork(RunningNetwork):
         queue_packets: int | None = None,
         mtu_bytes: int = USUAL_MTU_BYTES,
     ) -> None:
-        """`servers`: those of the placement, as `cluster.preflight` found them; the rest as in
-        `topologies.network.Network`."""
+        """Build nothing yet. `servers` are those of the placement, as `cluster.preflight` found them.
+
+        The other parameters are those of `topologies.network.Network`.
+        """
         self.placement, self.fabric, self.engine = placement, placement.fabric, engine
         self._found = tuple(servers)
-        self._first_network_id = secrets.randbelow(MAX_NETWORK_ID)  # two on the same servers don't meet
+        self._first_network_id = secrets.randbelow(MAX_NETWORK_ID)  # no collisions on shared servers
         self._settings: dict[str, Any] = {
             "delay_ms": delay_ms,
             "queue_packets": queue_packets,
@@ -75,9 +77,9 @@ class ClusterNetwork(RunningNetwork):
         self.switch_processes: dict[str, Process] = {}
         self.certificates: Certificates | None = None
         self.clocks: dict[str, Offset] = {}
-        """CLOCK_MONOTONIC of each server."""
+        """Offset of each server's CLOCK_MONOTONIC from ours."""
         self.wall_clocks: dict[str, Offset] = {}
-        """CLOCK_REALTIME of each server."""
+        """Offset of each server's CLOCK_REALTIME from ours."""
 
     def __enter__(self) -> ClusterNetwork:
         with contextlib.ExitStack() as stack:
@@ -104,11 +106,11 @@ class ClusterNetwork(RunningNetwork):
         return not any(found.is_here for found in self._found)
 
     def address(self, switch: str) -> str:
-        """Return where `switch` serves P4Runtime to this machine, as gRPC spells it."""
+        """Return the gRPC address at which this machine reaches P4Runtime of `switch`."""
         return f"unix:{self._socket(switch)}"
 
     def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
-        """Start a process in a host or switch, on its server; it is ended with the network, or with us."""
+        """Start a process in a host or switch, on its server; it ends with the network or this process."""
         session = self._session_of(host)
         words = [PYTHON if word == sys.executable else word for word in command]
         streams = (options.get(which) for which in ("stdin", "stdout", "stderr"))
@@ -125,12 +127,15 @@ class ClusterNetwork(RunningNetwork):
         return process
 
     def ask(self, name: str, command: str) -> str:
-        """Return what a shell command says in the namespace of a host or switch."""
+        """Return the output of a shell command in the namespace of a host or switch."""
         return str(self._session_of(name).ask("command", name=name, command=command))
 
     def compile(self, program: Path, defines: Mapping[str, int]) -> Artifacts:
-        """Compile a program of this checkout here and on all servers: a switch that still compiles measures
-        that. Raises EngineError if it is refused."""
+        """Compile a program of this checkout here and on all servers, so that no switch compiles while
+        measured.
+
+        Raises EngineError if the program is refused.
+        """
         place = str(program.relative_to(ROOT))
 
         def on_server(name: str, session: Session) -> None:
@@ -163,11 +168,11 @@ class ClusterNetwork(RunningNetwork):
         return int(self._session_of(host).ask("transmitted_bytes", host=host))
 
     def link_drops(self) -> int:
-        """Packets that the queues in front of all links dropped, tunnels included."""
+        """Return how many packets the queues in front of all links dropped, tunnels included."""
         return sum(self.on_all(lambda name, session: int(session.ask("link_drops"))).values())
 
     def link_bytes(self) -> dict[str, tuple[int, int]]:
-        """Return the bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        """Return the bytes over each link "switch-peer" since it was made: to the switch, and from it."""
 
         def of_server(name: str, session: Session) -> dict[str, Any]:
             switches = {
@@ -182,7 +187,7 @@ class ClusterNetwork(RunningNetwork):
         return {link: (int(to), int(of)) for part in parts.values() for link, (to, of) in part.items()}
 
     def seen_by(self, name: str, path: Path) -> Path:
-        """Return where a host or switch finds what is at `path` below `directory` here."""
+        """Return where a host or switch finds the file that is at `path` below `directory` here."""
         return self._folders[self.placement.server_of[name]] / path.relative_to(self.directory)
 
     def send(self, name: str, paths: Iterable[Path]) -> None:
@@ -192,7 +197,7 @@ class ClusterNetwork(RunningNetwork):
             self._put(session, path)
 
     def fetch(self, name: str, path: Path) -> None:
-        """Copy a file from the server of a host or switch; times in captures become ours."""
+        """Copy a file from the server of a host or switch; shift times in captures to our clock."""
         session, place = self._session_of(name), str(path.relative_to(self.directory))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
@@ -202,24 +207,24 @@ class ClusterNetwork(RunningNetwork):
             shift_capture(path, -self.wall_clock_ahead_s(name))
 
     def clock_ahead_s(self, name: str) -> float:
-        """By how much CLOCK_MONOTONIC of a host or switch is ahead of ours."""
+        """Return the seconds by which CLOCK_MONOTONIC of a host or switch is ahead of ours."""
         return self.clocks[self.placement.server_of[name]].ahead_s
 
     def wall_clock_ahead_s(self, name: str) -> float:
-        """By how much CLOCK_REALTIME of a host or switch is ahead of ours."""
+        """Return the seconds by which CLOCK_REALTIME of a host or switch is ahead of ours."""
         return self.wall_clocks[self.placement.server_of[name]].ahead_s
 
     def compare_clocks(self) -> None:
-        """Compare the clocks of all servers with ours, as they are now."""
+        """Compare the current clocks of all servers with ours."""
         self.clocks = self.on_all(lambda name, session: session.clock("monotonic"))
         self.wall_clocks = self.on_all(lambda name, session: session.clock("wall"))
 
     def on_all(self, do: Callable[[str, Session], Result]) -> dict[str, Result]:
-        """Do something on all servers at the same time; returns the results by server."""
+        """Run a function on all servers at the same time; returns the results by server."""
         return self._agents.on_all(do)
 
     def _open(self, name: str, session: Session) -> Path:
-        """Have a server build its part; returns its folder there."""
+        """Let a server build its part; returns the folder for its files there."""
         return Path(
             session.ask(
                 "open",
@@ -233,7 +238,7 @@ class ClusterNetwork(RunningNetwork):
         )
 
     def _tunnels(self, server: str) -> Iterator[dict[str, Any]]:
-        """This server's ends; both ends of a link have the same number."""
+        """Yield the tunnel ends of a server; both ends of a link have the same network id."""
         for number, (one, other) in enumerate(self.placement.crossing):
             for vertex, peer in ((one, other), (other, one)):
                 if self.placement.server_of[vertex] == server:
@@ -256,7 +261,7 @@ class ClusterNetwork(RunningNetwork):
         self.on_all(to_server)
 
     def _forward_control(self) -> None:
-        """Serve the switches' sockets here, by one connection to each server."""
+        """Forward the switches' sockets to this machine, by one connection to each server."""
         for name, found in self._agents.servers.items():
             switches = [one for one in self.fabric.switches if self.placement.server_of[one] == name]
             sockets = {self._socket(one): self._folders[name] / f"{one}.sock" for one in switches}

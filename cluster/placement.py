@@ -1,9 +1,9 @@
-"""Which server carries which hosts and switches.
+"""Placement of hosts and switches on servers.
 
-Each server gets work by its cores. A leaf and its hosts stay together where one server can carry them, and as
-little of the links' rates as possible crosses between servers: what crosses goes through a tunnel, which
-costs both servers CPU and may be slower than the link. A star's hosts can't all stay with their switch: they
-are spread one by one.
+Each server gets work by its cores. A leaf and its hosts stay together if one server can carry them, and as
+little of the links' rates as possible crosses between servers. Traffic that crosses goes through a tunnel,
+which costs both servers CPU and may be slower than the link. A star's hosts can't all stay with their switch:
+they are spread one by one.
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ from typing import Final
 from topologies.fabric import SWITCH, Fabric
 
 SWITCH_LOAD: Final = 1.7
-"""CPU that a switch takes for what passes a link, over what a host takes for the same: with 8 and 32 nodes a
-fragment costs the switch 56 and 41 us for two links, and both hosts 30 (docs/emulation.md)."""
+"""CPU that a switch takes for the traffic of a link, relative to what a host takes for the same.
+
+With 8 and 32 nodes a fragment costs the switch 56 and 41 us for two links, and both hosts 30 us
+(docs/emulation.md).
+"""
 TOLERANCE: Final = 0.1
-"""A server may carry this much more than its share, if less crosses then."""
+"""Share of its load that a server may carry above its part, if less traffic crosses then."""
 MOST_SWAPPED: Final = 128
-"""Of more units only moves are tried: swaps would take long, and small units can be moved."""
+"""Number of units above which only moves are tried: swaps would take long, and small units can be moved."""
 _ROUNDS: Final = 20
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where everything is."""
+    """A fabric and the server of each of its hosts and switches."""
 
     fabric: Fabric
     server_of: Mapping[str, str]
-    """By host and switch."""
+    """Server of each host and switch."""
     load_share: Mapping[str, float]
-    """By server: its share of the CPU time that the fabric takes; all together 1."""
+    """Share of the fabric's CPU time that each server carries; the shares add up to 1."""
 
     def on(self, server: str) -> frozenset[str]:
         """Return the hosts and switches of a server."""
@@ -40,12 +43,12 @@ class Placement:
 
     @property
     def crossing(self) -> tuple[tuple[str, str], ...]:
-        """Links whose ends are on two servers."""
+        """Return the links whose ends are on two servers."""
         edges = self.fabric.graph.edges
         return tuple((one, other) for one, other in edges if self.server_of[one] != self.server_of[other])
 
     def crossing_bit_s(self) -> dict[tuple[str, str], float]:
-        """Return the rates of all links between two servers together, one way, by the servers' names."""
+        """Return the summed link rates, one way, between each two servers (names in order), in bit/s."""
         rates: dict[tuple[str, str], float] = {}
         for one, other in self.crossing:
             first, second = sorted((self.server_of[one], self.server_of[other]))
@@ -55,7 +58,7 @@ class Placement:
 
 
 def place(fabric: Fabric, cores: Mapping[str, float]) -> Placement:
-    """Place a fabric on servers, by their cores."""
+    """Place a fabric on servers in proportion to their cores."""
     loads = {name: _load(fabric, name) for name in fabric.graph}
     total = sum(loads.values())
     shares = {server: total * each / sum(cores.values()) for server, each in cores.items()}
@@ -75,8 +78,10 @@ def _load(fabric: Fabric, name: str) -> float:
 
 
 def _units(fabric: Fabric, loads: Mapping[str, float], most: float) -> list[tuple[str, ...]]:
-    """Return what stays together: a switch and its hosts, or each by itself where that is too much for any
-    server."""
+    """Return the units that are placed as one: a switch with its hosts.
+
+    If that is too much for any server, the switch and its hosts are units of their own.
+    """
     units: list[tuple[str, ...]] = []
     for switch in fabric.switches:
         hosts = tuple(name for name in fabric.graph.adj[switch] if name in fabric.hosts)
@@ -89,7 +94,7 @@ def _units(fabric: Fabric, loads: Mapping[str, float], most: float) -> list[tupl
 
 
 class _Search:
-    """A greedy placement, then moves and swaps of units as long as they help."""
+    """Search for a placement: greedy first, then moves and swaps of units as long as they reduce the cost."""
 
     def __init__(
         self,
@@ -125,7 +130,11 @@ class _Search:
         return {name: self._where[number] for number, unit in enumerate(self._units) for name in unit}
 
     def _greedy(self) -> list[str]:
-        """Heaviest first, to where its neighbours are if there is room, else to where most room is."""
+        """Place the heaviest units first.
+
+        Each goes where most of its links lead, of the servers that have room; otherwise to the one with most
+        room.
+        """
         left = dict(self._shares)
         where: list[str] = []
         for number, load in enumerate(self._loads):
@@ -141,7 +150,9 @@ class _Search:
         return where
 
     def _improve(self, number: int) -> bool:
-        """Move a unit to another server, or swap it with a unit there, if that costs less; whether it did."""
+        """Move a unit to another server, or swap it with one there, if that costs less; returns whether it
+        did.
+        """
         before = self._cost(number)
         home = self._where[number]
         for server in self._shares:
@@ -172,8 +183,12 @@ class _Search:
         self._where[number] = server
 
     def _cost(self, *moved: int) -> tuple[float, float]:
-        """By how much the fullest server is above what it may carry, then what crosses at these units, in
-        thousandths, so that rounding is no gain."""
+        """Return the cost: the fullest server's load over its share, then the rate that crosses at these
+        units.
+
+        A fullest server within the tolerance costs nothing. Rates are in thousands of bit/s, so that rounding
+        is no gain.
+        """
         fullest = max(self._carried[server] / share for server, share in self._shares.items())
         crossing = sum(
             edge["rate_bit_s"]

@@ -1,4 +1,4 @@
-"""Looks at all servers before anything of a run is started on any, and brings them this checkout."""
+"""Checks of all servers before a run starts anything, and copying of this checkout to them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ Result = TypeVar("Result")
 
 
 def look_at(servers: Sequence[Server], say: Callable[[str], None] = lambda text: None) -> list[Found]:
-    """Look at all servers at once, copy the checkout to those that have another, and set it up.
+    """Probe all servers at once, copy the checkout to those that have another, and set it up.
 
-    `say` is told what takes long. Raises ServerError with a sentence for each server that can't be used.
+    `say` gets a sentence before each step that takes long. Raises ServerError with a sentence for each server
+    that can't be used.
     """
     check_client()
     found, refused = _each(servers, _probed)
@@ -59,7 +60,7 @@ def look_at(servers: Sequence[Server], say: Callable[[str], None] = lambda text:
 
 
 def _each(these: Sequence[This], do: Callable[[This], Result]) -> tuple[list[Result], list[str]]:
-    """Do something for each at the same time; returns the results, and what was refused."""
+    """Call a function for each item at the same time; returns the results and the messages of refusals."""
     with ThreadPoolExecutor(max_workers=len(these)) as pool:
         futures = [pool.submit(do, one) for one in these]
     refused = [str(error) for one in futures if isinstance(error := one.exception(), ServerError)]
@@ -67,7 +68,7 @@ def _each(these: Sequence[This], do: Callable[[This], Result]) -> tuple[list[Res
 
 
 def _probed(server: Server) -> Found:
-    """Raises ServerError if it can't be reached, or has no Python."""
+    """Return what a server said of itself; raises ServerError if it can't be reached or has no Python."""
     script = Path(probe.__file__).read_text(encoding="utf-8")
     command = on_server(server, ["/usr/bin/python3", "-c", script])
     request = {"folder": server.folder or FOLDER, "files": files_here()}
@@ -106,7 +107,7 @@ def _answers(process: subprocess.Popen[bytes], request: bytes) -> tuple[dict[str
 
 @contextmanager
 def _ended_after(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
-    """End a process that takes too long."""
+    """Kill a process that takes longer than `seconds`."""
     timer = threading.Timer(seconds, process.kill)
     timer.daemon = True
     timer.start()

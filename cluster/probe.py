@@ -1,8 +1,9 @@
-"""Runs on a server before anything of ours is there: says what the server is, then what time it has.
+"""Program that runs on a server before anything of ours is there: it describes the server, then gives its
+time.
 
-Its text is given to the server's own Python, which may be older than ours, so it uses the standard library
-and the syntax of Python 3.7. The first line that it reads is a JSON object with `folder` (below the home, or
-whole) and `files` (paths in it); it answers one JSON line. Each further line is answered with the time.
+Its text is given to the server's own Python, which may be older than ours. So it uses the standard library
+and the syntax of Python 3.7. The first line that it reads is a JSON object with `folder` (absolute, or below
+the home) and `files` (paths in it); the answer is one JSON line. It answers each further line with the time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Iterable  # noqa: UP035  # of Python 3.7
 
 
 def digest_of(folder: Path, files: Iterable[str]) -> str | None:
-    """Return a digest of the files' paths and contents, or None where one is missing."""
+    """Return a digest of the files' paths and contents, or None if one is missing."""
     digest = hashlib.sha256()
     for name in files:
         path = folder / name
@@ -33,19 +34,19 @@ def digest_of(folder: Path, files: Iterable[str]) -> str | None:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether there is such a file or folder, and this user may see it."""
-    return os.path.exists(str(path))  # noqa: PTH110  # pathlib raises where he may not
+    """Return whether a file or folder exists that this user may see."""
+    return os.path.exists(str(path))  # noqa: PTH110  # pathlib raises without permission
 
 
 def free_bytes(folder: Path) -> int:
-    """Return what is left on the disk that a folder is or will be on."""
+    """Return the free bytes on the disk of a folder that may not exist yet."""
     while not is_there(folder):
         folder = folder.parent
     return shutil.disk_usage(str(folder)).free
 
 
 def boot_id() -> str:
-    """Return what tells this machine, since it was started, from all others."""
+    """Return an id of this machine's current boot, unique among machines; "" if there is none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -53,7 +54,7 @@ def boot_id() -> str:
 
 
 def user_name() -> str:
-    """Return the name of the user whose rights this process has, or the number of one without a name."""
+    """Return the name of the effective user, or its number if it has no name."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -61,7 +62,7 @@ def user_name() -> str:
 
 
 def look(request: dict[str, Any]) -> dict[str, Any]:
-    """Return what the server is."""
+    """Return a description of the server."""
     folder = Path("~").expanduser() / request["folder"]
     mininet = [place for place in sys.path if is_there(Path(place) / "mininet" / "net.py")]
     return {
@@ -81,7 +82,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until there are no more lines."""
+    """Answer lines of stdin until they end."""
     print(json.dumps(look(json.loads(sys.stdin.readline()))), flush=True)
     while sys.stdin.readline():
         print(time.time(), flush=True)

@@ -1,4 +1,7 @@
-"""Why a server can't be used: each a sentence with its name and what to do, before anything is started."""
+"""Reasons why a server can't be used, found before anything is started.
+
+Each is a sentence with the server's name and what to do.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from cluster.clocks import Offset
 from cluster.servers import Server
 
 LEAST_FREE_BYTES: Final = 1 << 30
-"""Of a server's disk: a checkout, its environment, logs and builds."""
+"""Free bytes that a server's disk needs for a checkout, its environment, logs and builds."""
 LEAST_FREE_SET_UP_BYTES: Final = 256 << 20
-"""The same where the environment is there already."""
+"""Free bytes that a server's disk needs if the environment is there already."""
 MOST_WALL_CLOCK_APART_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a server said of itself."""
+    """Description of a server, by itself."""
 
     server: Server
     is_root: bool
@@ -33,31 +36,31 @@ class Found:
     has_environment: bool
     digest: str | None
     address: str
-    """At which ssh reached it."""
+    """Address at which ssh reached it."""
     clock: Offset
-    """Of its wall clock."""
+    """Offset of its wall clock from ours."""
     is_here: bool = False
     """Whether it is this machine."""
 
     @property
     def usable_cores(self) -> float:
-        """Return those that may be given work."""
+        """Return how many cores may be given work."""
         return self.cores if self.server.cores is None else min(self.cores, self.server.cores)
 
     def with_cores(self, cores: float) -> Found:
-        """Return the same, of which processes may use no more than so many cores."""
+        """Return the same description with at most so many cores."""
         return replace(self, cores=min(self.cores, cores))
 
     @property
     def reached_at(self) -> str:
-        """Address at which the other servers reach it."""
+        """Return the address at which the other servers reach it."""
         return self.server.address or self.address
 
 
 def refusal(found: Found, digest: str, here: Sequence[int] = sys.version_info[:2]) -> str | None:
-    """Return why a server can't be used, in a sentence that says what to do; None if it can.
+    """Return why a server can't be used, in a sentence that says what to do; None if it can be.
 
-    `digest`: of the checkout here. `here`: the version of this Python.
+    `digest` is that of the checkout here, `here` the version of this Python.
     """
     name = f"server {found.server.name}"
     if tuple(found.python[:2]) != tuple(here[:2]):
@@ -88,7 +91,7 @@ def refusal(found: Found, digest: str, here: Sequence[int] = sys.version_info[:2
 
 
 def _unfit_folder(found: Found, digest: str) -> str | None:
-    """The same of the checkout that somebody set up there."""
+    """Return why the checkout that a user set up on the server can't be used; None if it can be."""
     name = f"server {found.server.name}"
     if not found.exists or not found.has_environment:
         return (
@@ -106,7 +109,7 @@ def _unfit_folder(found: Found, digest: str) -> str | None:
 
 
 def twice(found: Sequence[Found]) -> str | None:
-    """Return what is wrong where two names are one machine to the others; None where none are."""
+    """Return a sentence about two servers that have the same address; None if there are none."""
     names: dict[str, str] = {}
     for one in found:
         if one.reached_at in names:
@@ -120,7 +123,7 @@ def twice(found: Sequence[Found]) -> str | None:
 
 
 def unreachable(server: Server, code: int, words: str) -> str:
-    """Return why a server that gave no answer can't be used, by what ssh said."""
+    """Return why a server that gave no answer can't be used, by what ssh printed."""
     name, config = f"server {server.name}", server.ssh_config
     by = server.ssh if config is None else f"-F {config} {server.ssh}"
     if code == 127:

@@ -1,4 +1,4 @@
-"""A process on a server: what `subprocess.Popen` has of one here."""
+"""A process on a server, with the interface of `subprocess.Popen`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cluster.errors import ServerLostError
 from cluster.messages import to_text
 
 LOST = -int(signal.SIGKILL)
-"""Exit code of what ran on a server that was lost."""
+"""Exit code of a process whose server was lost."""
 
 
 class Teller(Protocol):
-    """Tells the agent of a server to do something."""
+    """Sender of requests to the agent of a server."""
 
     def tell(self, do: str, **given: Any) -> None:
         """Send a request that has no answer."""
@@ -30,10 +30,10 @@ class RemoteProcess:
     def __init__(
         self, number: int, server: str, teller: Teller, stdin: Any, stdout: Any, stderr: Any
     ) -> None:
-        """Streams are as subprocess.Popen's; files get what the process writes."""
+        """Connect the streams, which are given as to subprocess.Popen; files get what the process writes."""
         self.number, self.server = number, server
         self.pid = 0
-        """On its server."""
+        """Process id on its server."""
         self.returncode: int | None = None
         self._teller = teller
         self._ended = threading.Event()
@@ -46,7 +46,7 @@ class RemoteProcess:
         self.stderr = self._stream("err", stderr)
 
     def wants(self, which: str) -> bool:
-        """Return whether somebody reads its stream "out" or "err"."""
+        """Return whether its stream "out" or "err" is read."""
         return which in self._sinks
 
     def poll(self) -> int | None:
@@ -54,7 +54,10 @@ class RemoteProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Until it has ended; raises subprocess.TimeoutExpired, or ServerLostError if its server was lost."""
+        """Wait until it ends; returns the exit code.
+
+        Raises subprocess.TimeoutExpired, or ServerLostError if its server was lost.
+        """
         if not self._ended.wait(timeout):
             raise subprocess.TimeoutExpired(f"process {self.pid} of {self.server}", timeout or 0.0)
         if self._lost is not None:
@@ -63,7 +66,7 @@ class RemoteProcess:
         return self.returncode
 
     def send_signal(self, sig: int, /) -> None:
-        """Nothing happens to one that has ended."""
+        """Send a signal; does nothing if it has ended."""
         if self.returncode is None:
             self._teller.tell("signal", process=self.number, signal=int(sig))
 
@@ -76,7 +79,7 @@ class RemoteProcess:
         self.send_signal(signal.SIGKILL)
 
     def heard(self, which: str, data: bytes) -> None:
-        """Take what it wrote to its stream "out" or "err"."""
+        """Take output that the process wrote to its stream "out" or "err"."""
         sink = self._sinks.get(which)
         while sink is not None and data:
             try:
@@ -85,7 +88,7 @@ class RemoteProcess:
                 return
 
     def ended(self, code: int, lost: ServerLostError | None = None) -> None:
-        """Take its exit code, negative for a signal; `lost`: why nobody knows it."""
+        """Take its exit code, negative for a signal. `lost` is the reason if the code is unknown."""
         if self.returncode is not None:
             return
         for sink in self._sinks.values():
@@ -96,7 +99,7 @@ class RemoteProcess:
         self._ended.set()
 
     def _stream(self, which: str, given: Any) -> IO[bytes] | None:
-        """Return our end of a pipe if one is asked for."""
+        """Return our end of a pipe if `given` is PIPE, else None; remember where output goes."""
         if given == subprocess.PIPE:
             read, self._sinks[which] = os.pipe()
             return os.fdopen(read, "rb")
@@ -106,7 +109,7 @@ class RemoteProcess:
 
 
 class _Stdin(io.RawIOBase):
-    """What is written is sent to the process."""
+    """Stream whose bytes are sent to the process's stdin."""
 
     def __init__(self, number: int, teller: Teller) -> None:
         self._number, self._teller = number, teller
@@ -116,13 +119,13 @@ class _Stdin(io.RawIOBase):
         return True
 
     def write(self, data: Any, /) -> int:
-        """Send it; returns how many bytes that was."""
+        """Send bytes to the process; returns their number."""
         sent = bytes(data)
         self._teller.tell("write", process=self._number, text=to_text(sent))
         return len(sent)
 
     def close(self) -> None:
-        """Tell the process that nothing more comes."""
+        """Close the process's stdin."""
         if not self.closed:
             self._teller.tell("close_stdin", process=self._number)
         super().close()

@@ -1,12 +1,12 @@
-"""SERVERS: which machines a network is put on, as a list of names or a TOML file.
+"""SERVERS: the machines that carry a network, as a list of names or a TOML file.
 
-ssh_config = "ssh_config"     # for ssh -F, beside this file; without it ssh reads its usual ones
+ssh_config = "ssh_config"     # for ssh -F, beside this file; default: ssh's own files
 
 [a]
-ssh = "root@10.0.0.1"         # what ssh is given; without it the table's name
-address = "10.0.0.1"          # where the other servers reach it; without it where ssh did
-cores = 8                     # that it may be given work for; without it all that its processes may use
-folder = "/opt/weir"          # a checkout with its environment; without it one is made there
+ssh = "root@10.0.0.1"         # destination for ssh; default: the table's name
+address = "10.0.0.1"          # where the other servers reach it; default: where ssh reached it
+cores = 8                     # cores that may be given work; default: all that its processes may use
+folder = "/opt/weir"          # a checkout with its environment; default: one is made
 
 [b]
 """
@@ -27,28 +27,28 @@ MAX_SERVERS: Final = 64
 MAX_FILE_BYTES: Final = 1 << 20
 MAX_CORES: Final = 4096
 DESTINATION: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9_.-]*")
-"""What ssh may be given: it takes what begins with a hyphen for an option."""
+"""Pattern of destinations for ssh, which takes a word that begins with a hyphen for an option."""
 FOLDER: Final = ".cache/weir/checkout"
-"""Of a server's checkout where none is named, below the user's home."""
+"""Folder of a server's checkout if none is named, below the user's home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One machine."""
+    """A machine that SERVERS names."""
 
     name: str
     ssh: str
     ssh_config: Path | None = None
     address: str | None = None
-    """IPv4 address at which the other servers reach it; None: the one at which ssh reached it."""
+    """IPv4 address at which the other servers reach it; None: the address at which ssh reached it."""
     cores: float | None = None
-    """None: all that it has."""
+    """Cores that may be given work; None: all that it has."""
     folder: str | None = None
-    """Of a checkout that somebody set up there; None: we make one."""
+    """Checkout that a user set up there; None: a copy is made."""
 
 
 def read_servers(given: Sequence[str]) -> tuple[Server, ...]:
-    """Return the servers that SERVERS names; raises OptionError."""
+    """Return the servers that SERVERS names; raises OptionError if they can't be read."""
     if len(given) == 1 and (given[0].endswith(".toml") or "/" in given[0]):
         servers = _read_file(Path(given[0]))
     else:
@@ -63,7 +63,7 @@ def read_servers(given: Sequence[str]) -> tuple[Server, ...]:
 
 
 def _name(text: str, where: str) -> str:
-    """Return the name of what ssh is given: without its user."""
+    """Return the host name of a destination for ssh, without the user; raises OptionError."""
     if not DESTINATION.fullmatch(text):
         raise OptionError(
             f"SERVERS: {where!r} is no server's name: use a name of ~/.ssh/config, host or user@host, by "

@@ -17,7 +17,7 @@ from cluster.messages import Message, MessageError, Outgoing, incoming, to_bytes
 from cluster.remote_process import LOST, RemoteProcess
 
 ANSWER_TIMEOUT_S: Final = 120.0
-"""A server may be busy for long; one that is lost is noticed by ssh."""
+"""Seconds to wait for an answer: a busy server takes long, and ssh notices a lost one."""
 CLOSE_TIMEOUT_S: Final = 30.0
 ALIVE_S: Final = 3.0
 CLOCK_QUESTIONS: Final = 20
@@ -26,10 +26,10 @@ _GUARD: Final = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
 class Session:
-    """Asks an agent, and is told what its processes say. Use as a context manager."""
+    """Connection that asks an agent and receives its processes' output. Use as a context manager."""
 
     def __init__(self, server: str, command: Sequence[str], words: IO[bytes]) -> None:
-        """`command` starts the agent; `words`: a file for what it says on stderr, which can be read."""
+        """Start nothing yet. `command` starts the agent, whose stderr goes to the readable file `words`."""
         self.server, self._command, self._words = server, command, words
         self._numbers = itertools.count(1)
         self._answers: dict[int, queue.SimpleQueue[Message]] = {}
@@ -54,7 +54,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the agent, which removes what it made; wait until it has."""
+        """End the agent and wait until it has removed what it made."""
         self._closing.set()
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ class Session:
         return answer["result"]
 
     def tell(self, do: str, **given: Any) -> None:
-        """Send a request that has no answer; a server that is lost is noticed elsewhere."""
+        """Send a request that has no answer. A lost server raises nothing here."""
         self._send({"do": do, **given})
 
     def start(
@@ -115,7 +115,7 @@ class Session:
         return process
 
     def clock(self, which: str) -> Offset:
-        """Compare a clock, "monotonic" or "wall", with ours."""
+        """Return the offset of a clock, "monotonic" or "wall", from ours."""
         ours = time.monotonic if which == "monotonic" else time.time
         return estimate(lambda: float(self.ask("clock")[which]), ours, CLOCK_QUESTIONS)
 

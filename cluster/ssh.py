@@ -1,4 +1,4 @@
-"""Commands that reach a server, by the OpenSSH client and the user's own configuration of it."""
+"""Commands that reach a server by the OpenSSH client, with the user's own configuration of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cluster.servers import Server
 
 CONNECT_TIMEOUT_S: Final = 10
 ALIVE_INTERVAL_S: Final = 2
-"""Between two questions of ssh whether the server is still there."""
+"""Seconds between two questions of ssh whether the server is still there."""
 ALIVE_MISSED: Final = 5
-"""Unanswered questions after which the server counts as lost."""
+"""Number of unanswered questions after which the server counts as lost."""
 OPTIONS: Final = (
     "-T",
     "-o", "BatchMode=yes",
@@ -27,11 +27,11 @@ OPTIONS: Final = (
     "-o", "ControlMaster=no",
     "-o", "ControlPath=none",
 )  # fmt: skip
-"""Nobody is asked for a password, nothing of ours is lent to the server, and each connection is its own."""
+"""Options of ssh: no password prompt, no forwarding of agent or X11, one connection for each command."""
 
 
 def check_client() -> None:
-    """Raise ServerError if the client is not here."""
+    """Raise ServerError if the client is not installed."""
     if shutil.which("ssh") is None:
         raise ServerError("SERVERS needs the program ssh: apt-get install openssh-client")
 
@@ -44,14 +44,14 @@ def on_server(server: Server, command: Sequence[str]) -> list[str]:
 def in_checkout(
     server: Server, folder: str, command: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Return the command that runs `command` in a folder of a server, with more variables."""
+    """Return the command that runs `command` in a folder of a server, with these environment variables."""
     settings = [f"{name}={value}" for name, value in environment.items()]
     text = f"cd {shlex.quote(folder)} && exec {shlex.join(['env', *settings, *command])}"
     return [*_client(server), server.ssh, "--", text]
 
 
 def forwarding(server: Server, sockets: Mapping[Path, Path]) -> list[str]:
-    """Return the command that serves sockets here, each connected to one of the server's."""
+    """Return the command that forwards each socket here to one of the server's."""
     forwards = [word for here, there in sockets.items() for word in ("-L", f"{here}:{there}")]
     settings = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "StreamLocalBindUnlink=yes")
     return [*_client(server), *settings, *forwards, server.ssh]

@@ -1,9 +1,8 @@
-"""Measures a tunnel between two servers: `python -m cluster.tunnel_bench ROLE ID LOCAL REMOTE BYTES`.
+"""Benchmark of a tunnel between two servers: `python -m cluster.tunnel_bench ROLE ID LOCAL REMOTE BYTES`.
 
 It runs on both at the same time, as `answer` and as `ask`. Each makes its end of a VXLAN in a network
-namespace of its own, so nothing of the server's network changes. `ask` prints one JSON line: how long a
-small packet takes to the other end and back, and how many frames of BYTES come through when one thread sends
-as fast as it can.
+namespace of its own, so the server's network does not change. `ask` prints one JSON line: the round-trip time
+of a small packet, and how many frames of BYTES arrive when one thread sends as fast as it can.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ PORT: Final = 9
 ADDRESSES: Final = {"answer": "10.254.0.1", "ask": "10.254.0.2"}
 ETHERNET_BYTES: Final = 14
 HEADERS_BYTES: Final = 42
-"""Ethernet, IPv4 and UDP."""
+"""Bytes of the headers of Ethernet, IPv4 and UDP."""
 LEAST_MTU: Final = 576
 PINGS: Final = 200
 PING_TIMEOUT_S: Final = 0.5
 BLAST_S: Final = 0.4
 SEGMENTS: Final = 32
-"""Frames that are handed to the kernel at a time."""
+"""Number of frames that are handed to the kernel at a time."""
 REACHED_S: Final = 10.0
 SILENCE_S: Final = 20.0
 _UDP_SEGMENT, _UDP_GRO = 103, 104
@@ -43,7 +42,7 @@ _MAX_BYTES = 1 << 16
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the tunnel, then do what is measured in a namespace; returns the exit code."""
+    """Make the tunnel and measure it in a new network namespace; returns the exit code."""
     role, network_id, local, remote, size_bytes = arguments
     tunnel = Tunnel(role, "", int(network_id), local, remote)
     program = [sys.executable, "-m", "cluster.tunnel_bench", "inside", role, size_bytes]
@@ -72,7 +71,7 @@ def inside(role: str, size_bytes: int) -> int:
     for command in commands:
         subprocess.run(command.split(), check=True)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-        link.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE)  # as hosts have it
+        link.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE)  # as hosts set it
         if role == "answer":
             link.bind((ADDRESSES[role], PORT))
             answer(link)
@@ -83,7 +82,7 @@ def inside(role: str, size_bytes: int) -> int:
 
 
 def answer(link: socket.socket) -> None:
-    """Answer pings, count what else comes, and say how much when asked; then end."""
+    """Answer pings and count other packets; when asked for the count, send it and end."""
     link.setsockopt(socket.IPPROTO_UDP, _UDP_GRO, 1)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
     link.settimeout(SILENCE_S)
@@ -102,7 +101,7 @@ def answer(link: socket.socket) -> None:
 
 
 def ask(link: socket.socket, payload_bytes: int) -> dict[str, float]:
-    """Measure the tunnel; raises TimeoutError where nothing comes through."""
+    """Measure the tunnel; raises TimeoutError if nothing comes through."""
     link.settimeout(PING_TIMEOUT_S)
     _reach(link)
     rtts_s = []
@@ -142,7 +141,7 @@ def _reach(link: socket.socket) -> None:
 
 
 def _blast(link: socket.socket, payload_bytes: int) -> int:
-    """Send as fast as it goes; returns how many frames."""
+    """Send as fast as possible for BLAST_S; returns how many frames."""
     segments = max(1, min(SEGMENTS, 60_000 // payload_bytes))
     link.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, payload_bytes)
     data, sent, end_s = bytes(payload_bytes * segments), 0, time.monotonic() + BLAST_S
@@ -163,7 +162,7 @@ def _blast(link: socket.socket, payload_bytes: int) -> int:
 
 
 def _count(link: socket.socket) -> tuple[int, float]:
-    """Ask what came, and in which time."""
+    """Return the bytes that the other end received, and the seconds between the first and the last."""
     for _ in range(20):
         link.send(_COUNT)
         try:

@@ -1,4 +1,4 @@
-"""What tunnels between servers carry, and whether that is enough for the links that go through them."""
+"""Measurement of the tunnels between servers, and whether they carry the links that go through them."""
 
 from __future__ import annotations
 
@@ -15,35 +15,37 @@ from cluster.messages import PYTHON
 from topologies.part import MAX_NETWORK_ID, VXLAN_BYTES, VXLAN_PORT
 
 Pair = tuple[str, str]
-"""Two servers, in the order of their names."""
+"""Two servers' names, in alphabetical order."""
 BENCH_TIMEOUT_S: Final = 60.0
 MOST_SHARE: Final = 0.5
-"""Of what one thread got through a tunnel, that links in it may ask for: both ends do other work
-meanwhile."""
+"""Share of one thread's measured rate that the links in a tunnel may ask for: both ends also do other work.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TunnelFigures:
-    """One tunnel, measured."""
+    """Measured figures of one tunnel."""
 
     rtt_us: float
-    """Of a small packet, there and back: what the tunnel and the network below it add to a path twice."""
+    """Round-trip time of a small packet in us: tunnel and network below it add this to a path."""
     lost_share: float
     frames_per_s: float
-    """That came through when one thread sent as fast as it could."""
+    """Frames per second that arrived when one thread sent as fast as it could."""
     send_us: float
-    """CPU time of its sender for each."""
+    """CPU time of the sender for each frame, in us."""
     frame_bytes: int
 
     @property
     def carries_bit_s(self) -> float:
-        """Return the same as a rate, as links count: without what the tunnel adds."""
+        """Return the measured rate in bit/s, without the tunnel's headers, as rates of links are counted."""
         return 8.0 * self.frame_bytes * self.frames_per_s
 
 
 def measure_tunnels(pairs: Iterable[Pair], agents: Agents, frame_bytes: int) -> dict[Pair, TunnelFigures]:
-    """Measure the tunnel between each two servers, one after the other; raises ServerError where nothing
-    comes through. `frame_bytes`: of the longest frame."""
+    """Measure the tunnel of each pair, one after the other, with frames of `frame_bytes`.
+
+    Raises ServerError if nothing comes through.
+    """
     return {pair: _measure(pair, agents, frame_bytes) for pair in pairs}
 
 
@@ -80,7 +82,7 @@ def _nothing_came(pair: Pair, addresses: Sequence[str], frame_bytes: int, why: s
 def too_slow(
     asked_bit_s: Mapping[Pair, float], measured: Mapping[Pair, TunnelFigures]
 ) -> tuple[Pair, float] | None:
-    """Return the tunnel that links ask too much of, and by how much; None if all carry what is asked."""
+    """Return the most overloaded tunnel and the factor by which it is; None if all carry what is asked."""
     over = {
         pair: rate_bit_s / (MOST_SHARE * max(1.0, measured[pair].carries_bit_s))
         for pair, rate_bit_s in asked_bit_s.items()

@@ -1,1 +1,1 @@
-"""What all commands share: options, progress, errors, interrupts, worker processes."""
+"""Code that all commands share: options, progress, errors, interrupts, worker processes."""

@@ -1,4 +1,4 @@
-"""What child processes have in common that obey lines on stdin and answer with JSON lines on stdout.
+"""Code that child processes share which read commands on stdin and answer with JSON lines on stdout.
 
 `emulator.processes.LineProcess` is the other end.
 """
@@ -21,7 +21,7 @@ MAX_LINE_BYTES = 1 << 20
 
 
 async def commands() -> AsyncIterator[str]:
-    """Lines of stdin until "stop", an empty one, or its end."""
+    """Yield lines of stdin until "stop", an empty line or the end."""
     lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
@@ -30,15 +30,14 @@ async def commands() -> AsyncIterator[str]:
 
 
 def say(event: str, **details: Any) -> None:
-    """Write one line to stdout."""
+    """Write one event to stdout as a JSON line."""
     print(json.dumps({"event": event, **details}), flush=True)
 
 
 def main(
     module: str, kind: type[Config], run: Callable[[Config], Awaitable[None]], arguments: list[str]
 ) -> int:
-    """Run the command line of a child with a configuration file; return its exit code, 2 when it could not
-    begin."""
+    """Run a child process with a configuration file; returns its exit code, 2 if it could not begin."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(f"usage: python -m {module} CONFIG.json", file=sys.stderr)
         return 2

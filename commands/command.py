@@ -1,10 +1,9 @@
-"""What all commands do alike: bad input, interrupts, progress, and how much they say.
+"""Behaviour that all commands share: bad input, interrupts, progress and verbosity.
 
-A command's `main` calls `run_command` with what reads its options and what it does with them:
-
+A command's `main` calls `run_command` with a function that reads its options and one that does the work:
     exit code 0 and 1   the command's own
     exit code 2         bad input, or a part failed: one message on stderr, no traceback
-    exit code 130       interrupted (SIGINT, SIGTERM, SIGHUP); all that was started has been ended
+    exit code 130       interrupted (SIGINT, SIGTERM, SIGHUP); all that was started has ended
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ REFUSED = {
     errno.EMFILE: ": raise the limit of open files (ulimit -n)",
     errno.ENOMEM: ": end other programs, or use fewer HOSTS",
 }
-"""What a machine refuses that has run out of something, and what helps; such errors may name no file."""
+"""Advice by errno for a machine that has run out of something; such errors may name no file."""
 OPTIONAL_PACKAGES = (
     "libcachesim",
     "constriction",
@@ -71,23 +70,23 @@ OPTIONAL_PACKAGES = (
     "dask",
     "distributed",
 )
-"""Those that only some experiments use (pyproject.toml, `experiments`)."""
+"""Packages that only some experiments use (pyproject.toml, `experiments`)."""
 INTERRUPTED = "interrupted; everything that was started has ended"
 
 LIVE_REFRESHES_PER_S = 2
 FILE_COLUMNS = 200
-"""Of a file or pipe, which have no width: rich takes 80, and cuts off what a table's cells have beyond."""
+"""Columns of a file or pipe, which has no width: rich would take 80 and cut tables."""
 FILE_EVERY_S = 10.0
-"""So often a file or pipe has a line of what goes on."""
+"""Seconds between two lines of progress in a file or pipe."""
 
 Options = TypeVar("Options")
 
 
 class Screen:
-    """Where a command says something: results always, what it is doing unless it is quiet."""
+    """Output of a command: results always, progress unless it is quiet."""
 
     def __init__(self, level: int = 0) -> None:
-        """`level`: QUIET, 0, VERBOSE or more."""
+        """Open the output. `level` is QUIET, 0, VERBOSE or more."""
         self.level = level
         self.console = Console(highlight=False)
         if not self.console.is_terminal and "COLUMNS" not in os.environ:
@@ -104,31 +103,31 @@ class Screen:
         self.console.print(what, soft_wrap=isinstance(what, str))
 
     def say(self, text: str) -> None:
-        """What is being done, or where results are."""
+        """Print what is being done, or where results are, unless quiet."""
         if not self.quiet:
             self.console.print(text, soft_wrap=True)
 
     def detail(self, text: str) -> None:
-        """What only those who asked for more want to know."""
+        """Print a detail, if verbose."""
         if self.level >= VERBOSE:
             self.console.print(text, soft_wrap=True)
 
     def warn(self, text: str, what: str = "warning") -> None:
-        """Something that whoever reads the results should know."""
+        """Print a warning for readers of the results."""
         self.console.print(f"[yellow]{what}:[/] {text}", soft_wrap=True)
 
     def error(self, text: str) -> None:
-        """Why the command ends; on stderr."""
+        """Print to stderr why the command ends."""
         self._errors.print("[bold red]error:[/] ", end="")
         self._errors.print(text, soft_wrap=True, markup=False)
 
     @property
     def can_live(self) -> bool:
-        """Return whether there is a terminal to draw on, and again in the same place."""
+        """Return whether there is a terminal on which a line can be drawn again."""
         return self.console.is_terminal and not self.console.is_dumb_terminal and not self.quiet
 
     def progress(self, *more: ProgressColumn, below: RenderableType | None = None) -> Progress:
-        """Bars with count and time, and `more` columns; `below` them what changes while they do."""
+        """Return progress bars with count, time and `more` columns; `below` is drawn under them."""
         return _ProgressAbove(
             below,
             TextColumn("{task.description}"),
@@ -143,7 +142,9 @@ class Screen:
 
     @contextmanager
     def status(self, text: str) -> Iterator[Callable[[str], None]]:
-        """A line that says what is being done, gone at the end; call what it gives to change it."""
+        """Show a line that says what is being done until the block ends; call the yielded function to change
+        it.
+        """
         if self.quiet:
             yield lambda _: None
             return
@@ -152,7 +153,7 @@ class Screen:
 
 
 class _ProgressAbove(Progress):
-    """Bars, and something below them; where nothing can be drawn again, a line now and then."""
+    """Progress bars with something below them; a file gets a line of progress now and then."""
 
     def __init__(self, below: RenderableType | None, *columns: ProgressColumn, **options: Any) -> None:
         self._below = below
@@ -160,12 +161,12 @@ class _ProgressAbove(Progress):
         self._told_s = self.get_time()
 
     def update(self, task_id: TaskID, *arguments: Any, **fields: Any) -> None:
-        """See Progress."""
+        """Update a task, see Progress."""
         super().update(task_id, *arguments, **fields)
         self._tell(task_id)
 
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """See Progress."""
+        """Advance a task, see Progress."""
         super().advance(task_id, advance)
         self._tell(task_id)
 
@@ -180,7 +181,7 @@ class _ProgressAbove(Progress):
         self.console.print(f"{task.description}: {task.completed:,.0f}{total}, {took}", soft_wrap=True)
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """What is drawn at each refresh."""
+        """Yield what is drawn at each refresh."""
         yield from super().get_renderables()
         if self._below is not None:
             yield self._below

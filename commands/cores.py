@@ -1,6 +1,7 @@
-"""How much of the machine's CPU this process may use: containers and services may have a quota.
+"""Share of the machine's CPU that this process may use.
 
-The number of cores that the operating system names is the machine's, and says nothing of it.
+Containers and services may have a quota. The number of cores that the operating system reports is the
+machine's and ignores it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ OWN = Path("/proc/self/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a control group (cgroups(7)) lets its processes take together."""
+    """CPU that a control group (cgroups(7)) lets its processes use together."""
 
     cores: float
     usage: Path
-    """The file that counts what they took."""
+    """File that counts the CPU time that they used."""
 
     def used_s(self) -> float:
-        """CPU time that they took so far; 0 where the kernel does not say."""
+        """Return the CPU time in seconds that they used so far; 0 if the kernel does not count it."""
         try:
             text = self.usage.read_text()
         except OSError:
@@ -50,7 +51,7 @@ def find_quota(cgroups: Path = CGROUPS, own: Path = OWN) -> Quota | None:
 
 
 def usable_cores(cgroups: Path = CGROUPS, own: Path = OWN) -> float:
-    """Return how many cores this process may use at a time, quotas and affinity considered."""
+    """Return how many cores this process may use at a time, by quotas and affinity."""
     cores = float(len(os.sched_getaffinity(0)))
     quota = find_quota(cgroups, own)
     return cores if quota is None else min(cores, quota.cores)
@@ -62,20 +63,20 @@ def whole_cores() -> int:
 
 
 class BusyShare:
-    """What share of the CPU that we may use is in use, from one question to the next.
+    """Share of the usable CPU that is busy between two calls.
 
-    Of the whole machine; with a quota that of the quota, if that is more: who has used it up waits, while the
-    machine has idle cores.
+    It is that of the whole machine or, with a quota, the used share of the quota if that is higher: whoever
+    has used it up waits while the machine has idle cores.
     """
 
     def __init__(self, quota: Quota | None) -> None:
         self._quota = quota
-        psutil.cpu_percent()  # it measures from the same thread's last call on, and the first says 0
+        psutil.cpu_percent()  # measures since this thread's last call; the first returns 0
         self._asked_s = time.monotonic()
         self._used_s = 0.0 if quota is None else quota.used_s()
 
     def take(self) -> float:
-        """Return the share since the last call."""
+        """Return the busy share since the last call, 0 to 1."""
         machine = psutil.cpu_percent() / 100
         if self._quota is None:
             return machine
@@ -87,7 +88,7 @@ class BusyShare:
 
 
 def _groups(own: Path) -> list[tuple[int, str]]:
-    """(version of cgroups, path) of the groups that may limit the CPU."""
+    """Return (version of cgroups, path) of the groups that may limit the CPU."""
     try:
         lines = own.read_text().splitlines()
     except OSError:
@@ -104,7 +105,7 @@ def _groups(own: Path) -> list[tuple[int, str]]:
 
 
 def _upwards(top: Path, path: str) -> list[Path]:
-    """The folder of a group and of all above it; inside of a container its own is the top."""
+    """Return the folder of a group and all above it; in a container, whose paths differ, only the top."""
     folder = top / path.lstrip("/")
     within = [one for one in (folder, *folder.parents) if one == top or top in one.parents]
     return within or [top]
@@ -123,7 +124,7 @@ def _cores(folder: Path) -> float | None:
 
 
 def _counter(cgroups: Path, folder: Path) -> Path:
-    """The counter of a group of version 1, whose controller may be mounted apart from that of quotas."""
+    """Return the counter of a group of version 1; its controller may be mounted apart from that of quotas."""
     beside = folder / "cpuacct.usage"
     apart = cgroups / "cpuacct" / folder.relative_to(cgroups / "cpu") / beside.name
     return beside if beside.exists() else apart

@@ -1,15 +1,15 @@
-"""How a command declares what it can be told: a dataclass, each field with its bounds, default and help.
+"""Declarations of a command's keys: a dataclass, each field with its bounds, default and help.
 
     @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)     # pydantic.dataclasses
     class FaultsOptions:
         seconds: Annotated[float, Within(3, 600)] = 8.0
-        '''Load of a case.'''
+        '''Duration of the load of a case.'''
         topologies: Annotated[tuple[Annotated[str, OneOf(TOPOLOGIES)], ...], Variable("TOPOS")] = TOPOLOGIES
-        '''Topologies to play on.'''
+        '''Topologies to run on.'''
 
 pydantic checks values and makes the JSON schema. `keys_of` reads the fields once for everything else: reading
-variables and command lines (`commands.options`), help, the reference page and the table that make checks.
-A field whose type is such a dataclass is a table of keys, as in TOML.
+variables and command lines (`commands.options`), help, the reference page and the table that make checks. A
+field whose type is such a dataclass is a table of keys, as in TOML.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pydantic_core import CoreSchema, core_schema
 DECLARED: Final = ConfigDict(use_attribute_docstrings=True, extra="forbid")
 """Configuration of a dataclass of declarations: the text below a field is its help."""
 PREFIX: Final = "WEIR_"
-"""What variables of the environment begin with."""
+"""Prefix of variables in the environment."""
 UNITS: Final = {
     "_mbit_s": "Mbit/s",
     "_gbit_s": "Gbit/s",
@@ -50,7 +50,7 @@ UNITS: Final = {
     "seconds": "s",
     "years": "years",
 }
-"""Ends of names, and the units that they say."""
+"""Units by the ends of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Within(GroupedMetadata):
     most: float
 
     def __iter__(self) -> Iterator[Ge | Le]:
-        """As pydantic reads them."""
+        """Yield the bounds as pydantic's annotations."""
         yield Ge(self.least)
         yield Le(self.most)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class OneOf:
-    """A text that is one of some names."""
+    """Names of which a text must be one."""
 
     names: tuple[str, ...]
 
@@ -82,13 +82,13 @@ class OneOf:
         return name
 
     def advice(self, name: str) -> str:
-        """Return what to write instead."""
+        """Return a hint what to write instead."""
         near = get_close_matches(name.lower(), self.names, 1)
         meant = f"did you mean {near[0]}? " if near and len(self.names) > 2 else ""
         return f"{meant}choose one of {', '.join(self.names)}"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the type's schema with this check behind it."""
+        """Return the type's schema with this check after it."""
         return core_schema.no_info_after_validator_function(self.check, handler(source))
 
     def __get_pydantic_json_schema__(
@@ -100,38 +100,40 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Name of a key as a variable, where it is not made of the key's own name."""
+    """Name of a key's variable if it does not follow from the key's own name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Unit of a value, where the key's name does not end with it."""
+    """Unit of a value if the key's name does not end with it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """Of a tuple: one value for each of something, so that equal ones stay."""
+    """Mark of a tuple with one value for each of several things: equal values are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unnamed:
-    """Of a key that stands on the command line without its name."""
+    """Mark of a key that stands on the command line without its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """Of a key that says the same as another of its table in another unit: whichever is said later counts."""
+    """Mark of a key that gives the same value as another key of its table in another unit; the later one
+    counts.
+    """
 
     other: str
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Known:
-    """Names that a text may be; otherwise it is the path of something that is there."""
+    """Names that a text may be; any other text is the path of something that exists."""
 
     names: tuple[str, ...]
 
@@ -141,25 +143,25 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """Of a path: a file or folder that has to be there."""
+    """Mark of a path at which a file or folder has to exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What values a key takes, of one value where it takes several."""
+    """Values that a key takes; for a key with several values, those of each."""
 
     name: Literal["whole", "number", "yes_or_no", "name", "text", "path", "file", "name_or_file"]
-    """file: a path of something that is there."""
+    """Type of the value; `file` is the path of something that exists."""
     least: float | None = None
     most: float | None = None
     words: tuple[str, ...] = ()
-    """Of a name all there are; of a number those that may stand in its place."""
+    """Names that may be given; for a number the words that may replace it."""
     many: bool = False
-    """Whether it takes several values, by commas."""
+    """Whether it takes several values, separated by commas."""
 
     @property
     def range(self) -> str:
-        """Return the bounds, or the names."""
+        """Return the bounds or the names as text."""
         parts = [f"{bound(self.least)} to {bound(self.most)}"] if self.least is not None else []
         if self.name == "yes_or_no":
             parts.append("yes, no")
@@ -175,10 +177,10 @@ def bound(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One declared key."""
+    """A declared key."""
 
     path: tuple[str, ...]
-    """Its tables' names and its own."""
+    """Names of its tables, then its own."""
     variable: str
     annotation: Any
     default: Any
@@ -186,26 +188,26 @@ class Key:
     kind: Kind
     unit: str
     marks: tuple[Any, ...]
-    """What else its annotation carries."""
+    """Metadata of its annotation."""
 
     @property
     def name(self) -> str:
-        """As a TOML file has it: pool.blocks."""
+        """Return its name in a TOML file, such as pool.blocks."""
         return ".".join(self.path)
 
     @property
     def flag(self) -> str:
-        """As the command line has it."""
+        """Return its name on the command line, such as --pool-blocks."""
         return "--" + self.variable.lower().replace("_", "-")
 
     @property
     def own_variable(self) -> bool:
-        """Return whether the variable's name was declared, and is not made of the key's."""
+        """Return whether the variable's name was declared and does not follow from the key's."""
         return self.marked(Variable)
 
     @property
     def instead(self) -> tuple[str, ...] | None:
-        """Path of the key that says the same in another unit."""
+        """Return the path of the key that gives the same value in another unit, or None."""
         others = [mark.other for mark in self.marks if isinstance(mark, Instead)]
         return (*self.path[:-1], others[0]) if others else None
 
@@ -214,7 +216,7 @@ class Key:
         return any(isinstance(one, mark) for one in self.marks)
 
     def from_text(self, text: str) -> Any:
-        """Return the value that a variable or an argument says; raises ValueError with a sentence."""
+        """Return the value of a variable's or argument's text; raises ValueError with a sentence."""
         parts = tuple(part.strip() for part in text.split(",")) if self.kind.many else (text.strip(),)
         for part in parts:
             if self.kind.name == "file" and not Path(part).exists():
@@ -243,7 +245,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def sentence(kind: Kind, invalid: ValidationError, strict: bool = False) -> str:
-    """Return what is wrong with a value, of the first error; `strict`: as one writes it in TOML."""
+    """Return what is wrong with a value, by the first error; `strict` asks for the words of TOML."""
     error = invalid.errors(include_url=False)[0]
     given = error["input"]
     if error["type"] == "value_error":
@@ -271,7 +273,7 @@ def sentence(kind: Kind, invalid: ValidationError, strict: bool = False) -> str:
 
 
 def keys_of(kind: type) -> tuple[Key, ...]:
-    """Return all keys of a declared dataclass, in its order, those of its tables in their places."""
+    """Return all keys of a declared dataclass in its order, with those of its tables in their places."""
     return _cached_keys(kind)
 
 
@@ -281,7 +283,10 @@ def _cached_keys(kind: Any) -> tuple[Key, ...]:
 
 
 def _keys(kind: type, tables: tuple[str, ...], usual: Any) -> Iterator[Key]:
-    """`usual`: the table's own default, which may have others than its class; None: none."""
+    """Yield the keys of a dataclass below `tables`.
+
+    `usual` has the table's own defaults; None: the class's.
+    """
     hints = get_type_hints(kind, include_extras=True)
     described = kind.__pydantic_fields__  # type: ignore[attr-defined]  # of every pydantic dataclass
     for entry in dataclasses.fields(kind):
@@ -310,7 +315,7 @@ def _keys(kind: type, tables: tuple[str, ...], usual: Any) -> Iterator[Key]:
 
 
 def _help(kind: type, name: str) -> str:
-    """The text below a field, in the class that declared it."""
+    """Return the text below a field, from the class that declared it."""
     fields = (base.__dict__.get("__pydantic_fields__", {}).get(name) for base in kind.__mro__)
     texts = (entry.description for entry in fields if entry is not None and entry.description)
     return " ".join(next(texts, "").split())
@@ -328,7 +333,7 @@ def kind_of(annotation: Any) -> Kind:
 
 
 def _bare_kind(annotation: Any) -> Kind | None:
-    """None for None."""
+    """Return the kind of values that an annotation allows, or None for the annotation None."""
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *marks = get_args(annotation)

@@ -1,4 +1,4 @@
-"""What a command reports and ends with, instead of a traceback."""
+"""Errors that a command reports and ends with, instead of a traceback."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 
 class ExperimentError(Exception):
-    """Why an experiment can't go on; the message says what, where, and what to do. Not for bugs."""
+    """An experiment can't go on. The message says what, where, and what to do. Not for bugs."""
 
 
 class OptionError(ExperimentError):
-    """A value, or a name, that a command does not take; the message says which, and what it takes."""
+    """A value or name that a command does not take; the message names it and says what it takes."""
 
 
 class CrashError(ExperimentError):
-    """A process ended that should not have; the message has its last lines."""
+    """A process ended unexpectedly; the message has its last lines."""
 
     def __init__(self, process: str, exit_code: int, last_lines: Sequence[str]) -> None:
-        """`exit_code` is negative for a signal, as subprocess has it."""
+        """Make the message. `exit_code` is negative for a signal, as in subprocess."""
         self.process, self.how, self.last_lines = process, _how(exit_code), tuple(last_lines)
         said = "\n".join(f"  {line}" for line in last_lines) or "  (nothing)"
         super().__init__(f"{process} {self.how}. The last that it said:\n{said}")
 
     def summary(self) -> dict[str, Any]:
-        """Return what summary.json says of it."""
+        """Return the error as summary.json has it."""
         return {"process": self.process, "how": self.how, "last_lines": list(self.last_lines)}
 
 

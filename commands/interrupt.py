@@ -1,4 +1,6 @@
-"""End every experiment on Ctrl-C and its like through KeyboardInterrupt, so that it cleans up."""
+"""Interrupts: Ctrl-C and similar signals end every experiment through KeyboardInterrupt, so that it cleans
+up.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def raise_on_signals() -> None:
-    """Also SIGINT: what a shell starts in the background begins with it ignored."""
+    """Raise KeyboardInterrupt on SIGINT, SIGTERM and SIGHUP.
+
+    SIGINT is set, too: a shell starts background processes with it ignored.
+    """
     for number in SIGNALS:
         signal.signal(number, _interrupt)
 
 
 def end_on_interrupt() -> None:
-    """Have Ctrl-C end this process without a word, until `raise_on_signals`."""
+    """Make Ctrl-C end this process without a message, until `raise_on_signals` is called."""
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
 
 
@@ -28,8 +33,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """Within it the first of the signals that are handled raises KeyboardInterrupt and the others do nothing,
-    so that what the first one begins to end ends. To be used in the main thread."""
+    """Let only the first handled signal in the block raise KeyboardInterrupt, and ignore later ones.
+
+    So the clean-up that the first one begins is not interrupted. Use it in the main thread.
+    """
     handled = {number: signal.getsignal(number) for number in SIGNALS}
     handled = {number: handler for number, handler in handled.items() if callable(handler)}
     came = False

@@ -11,7 +11,9 @@ _T_975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""Student's t, two-sided 95 %, for 1 to 30 degrees of freedom; beyond that the last is a little too wide."""
+"""Student's t, two-sided 95 %, for 1 to 30 degrees of freedom; beyond 30 the last makes intervals a little
+too wide.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,14 @@ class Interval:
 
     @property
     def half(self) -> float:
-        """Half of the interval's width."""
+        """Return half of the interval's width."""
         return (self.high - self.low) / 2
 
     def __format__(self, spec: str) -> str:
-        """ "mean ± half", both as `spec` says, the sign at the mean alone and never that of -0; one
-        measurement has no half."""
+        """Return `mean ± half`, both formatted by `spec`; one measurement has no half.
+
+        Only the mean has the sign, and never that of -0.
+        """
         if not spec:
             return str(self)
         sign, unsigned = spec[: spec.startswith("+")], spec.removeprefix("+")
@@ -37,15 +41,15 @@ class Interval:
         return format(self.mean, f"{sign}z{unsigned}") + half
 
     def __rmul__(self, factor: float) -> Interval:
-        """In another unit; `factor` is positive."""
+        """Return the interval in another unit; `factor` is positive."""
         return Interval(factor * self.mean, factor * self.low, factor * self.high)
 
     def __sub__(self, less: float) -> Interval:
-        """Of what lies above a number: `ratio - 1` is by how much something is more."""
+        """Return the interval minus a number: `ratio - 1` is a relative increase."""
         return Interval(self.mean - less, self.low - less, self.high - less)
 
     def __rsub__(self, minuend: float) -> Interval:
-        """Of what is left of a number: `1 - ratio` is by how much something is less."""
+        """Return a number minus the interval: `1 - ratio` is a relative decrease."""
         return Interval(minuend - self.mean, minuend - self.high, minuend - self.low)
 
     def within(self, limit: float) -> bool:
@@ -54,8 +58,10 @@ class Interval:
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
-    """Return the mean with its interval by Student's t: the values are independent and roughly normal. One
-    value has no finite interval."""
+    """Return the mean of independent, roughly normal values with its interval by Student's t.
+
+    One value has no finite interval.
+    """
     middle = mean(values)
     if len(values) < 2:
         return Interval(middle, float("-inf"), float("inf"))
@@ -64,10 +70,10 @@ def mean_interval(values: Sequence[float]) -> Interval:
 
 
 def ratio_interval(pairs: Sequence[tuple[float, float]]) -> Interval:
-    """Return the ratio of the sum of the firsts to the sum of the seconds, and 1 where the seconds are all 0.
+    """Return the ratio of the sum of the firsts to the sum of the seconds; 1 if all seconds are 0.
 
-    The interval is by linearisation (Cochran, Sampling Techniques, 1977, 6.4), so pairs weigh by how much
-    there is of them."""
+    The interval is by linearisation (Cochran, Sampling Techniques, 1977, 6.4), so larger pairs weigh more.
+    """
     if not any(other for _, other in pairs):
         return mean_interval([1.0] * len(pairs))
     ratio = sum(one for one, _ in pairs) / sum(other for _, other in pairs)

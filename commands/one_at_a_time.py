@@ -1,4 +1,4 @@
-"""One command at a time in a folder of results: a second one waits, and says so."""
+"""Lock that lets one command at a time use a folder of results; a second one waits and says so."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ WAITING = "another command uses {folder}: waiting until it has ended (RESULTS=fo
 
 @contextmanager
 def one_at_a_time(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the folder; `say` gets a sentence if another process holds it. Raises OSError where nothing can be
-    written beside the folder."""
+    """Hold the folder for the block; `say` gets a sentence if another process holds it.
+
+    Raises OSError if nothing can be written beside the folder.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
         try:

@@ -1,7 +1,7 @@
-"""What a command is told: by a TOML file, by WEIR_ variables of the environment, by its command line.
+"""Options of a command: from a TOML file, WEIR_ variables of the environment, and its command line.
 
-Each counts more than those before it. A name that nobody declared is refused, with the nearest one that
-somebody did. make hands variables of its command line on as WEIR_ variables: `make run POOL_BLOCKS=256`.
+Later sources override earlier ones. An undeclared name is refused, with the nearest declared one as a hint.
+make passes variables of its command line on as WEIR_ variables: `make run POOL_BLOCKS=256`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Values = dict[tuple[str, ...], Any]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a command reads of files, and makes of what it is told."""
+    """Functions with which a command reads files and completes values."""
 
     read_file: Callable[[Path], Values]
-    """The values of the file that the key SCENARIO names."""
+    """Reads the values of the file that the key SCENARIO names."""
     completed: Callable[[Values], Values] = dict
     """Adds values that follow from others."""
     takes: Callable[[Key], bool] = lambda key: True
-    """Whether variables and the command line may say a key; files may say all."""
+    """Whether variables and the command line may give a key; files may give all."""
 
 
 FILE: Final = "SCENARIO"
@@ -54,8 +54,8 @@ def read(
 ) -> Options:
     """Return the options of a command, a declared dataclass.
 
-    `source` says what is read of files. Raises OptionError for what nobody declared and for values that can't
-    be; ends the program after --help.
+    `source` says how files are read. Raises OptionError for undeclared names and values out of bounds; ends
+    the program after --help.
     """
     keys = tuple(key for key in keys_of(kind) if source is None or source.takes(key))
     said = [_of_environment(keys, environment), _of_command_line(keys, arguments, program, description)]
@@ -68,9 +68,9 @@ def read(
 
 
 def merged(kind: type, layers: Sequence[Values]) -> Values:
-    """Return the values of all layers, later ones before earlier ones.
+    """Return the values of all layers; later layers override earlier ones.
 
-    Raises OptionError where one layer says the same in two units.
+    Raises OptionError if one layer gives the same value in two units.
     """
     pairs = [(key, key.instead) for key in keys_of(kind) if key.instead is not None]
     values: Values = {}
@@ -87,7 +87,10 @@ def merged(kind: type, layers: Sequence[Values]) -> Values:
 
 
 def build(kind: type[Options], values: Values, usual: Options | None = None) -> Options:
-    """Return the dataclass with these values, others as declared, or as in `usual`; raises OptionError."""
+    """Return the dataclass with these values; others are as declared, or as in `usual`.
+
+    Raises OptionError.
+    """
     given: dict[str, Any] = {path[0]: value for path, value in values.items() if len(path) == 1}
     fields = kind.__pydantic_fields__  # type: ignore[attr-defined]  # of every pydantic dataclass
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]  # a dataclass
@@ -104,7 +107,7 @@ def build(kind: type[Options], values: Values, usual: Options | None = None) -> 
 
 
 def _of_environment(keys: Sequence[Key], environment: Mapping[str, str]) -> Values:
-    """Values of WEIR_ variables; an empty one says nothing."""
+    """Return the values of WEIR_ variables; empty ones are ignored."""
     known = {key.variable: key for key in keys}
     values: Values = {}
     for name, text in environment.items():
@@ -143,7 +146,7 @@ EPILOG: Final = (
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Refuse the command line; as all other bad input, without the usage."""
+        """Refuse the command line as other bad input is refused, without the usage."""
         raise OptionError(f"{message} (--help lists all options)")
 
 
@@ -161,14 +164,14 @@ def _add(parser: argparse._ActionsContainer, key: Key) -> None:
 
 
 def help_of(key: Key) -> str:
-    """Return what a key means, what it takes and its default, for the command line."""
+    """Return a key's help for the command line: its meaning, what it takes and its default."""
     range_ = f" [{key.kind.range}]" if key.kind.range else ""
     default = "" if key.default in (None, "", ()) else f" (default: {shown(key.default)})"
     return f"{key.help}{range_}{default}"
 
 
 def shown(value: Any) -> str:
-    """Return a value as one writes it for a variable."""
+    """Return a value as text for a variable."""
     if isinstance(value, bool):
         return YES if value else "no"
     if isinstance(value, tuple):
@@ -177,7 +180,7 @@ def shown(value: Any) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that somebody who wrote `name` most likely meant; None if none is near."""
+    """Return the name that is most similar to `name`, or None if none is near."""
     plain = name.strip().lstrip("-").upper().replace("-", "_")
     return next(iter(get_close_matches(plain.removeprefix(PREFIX), list(names), 1)), None)
 

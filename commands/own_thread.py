@@ -1,4 +1,4 @@
-"""Work in a thread of its own."""
+"""Running a function in a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Found = TypeVar("Found")
 def in_own_thread(work: Callable[[], Found]) -> Found:
     """Return what `work` returns, or raise what it raises. An interrupt does not wait for it.
 
-    libcachesim's random numbers are a thread's own and begin alike in each. Made in a new one and asked in a
-    new one, LHD, Hyperbolic and CACHEUS decide the same each time, whatever was replayed before.
+    libcachesim keeps random numbers for each thread, and they begin alike in each. So LHD, Hyperbolic and
+    CACHEUS decide the same each time when they are made and asked in a new thread.
     """
     done: Future[Found] = Future()
 

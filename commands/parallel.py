@@ -1,4 +1,4 @@
-"""Jobs over the cores of the machine, in processes that share what was there before."""
+"""Jobs spread over the cores of the machine, in forked processes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _work: Callable[[Any], Any]
 def run_all(
     work: Callable[[Job], Result], jobs: Sequence[Job], processes: int, done: Callable[[], None]
 ) -> list[Result]:
-    """Results in the order of the jobs; `done` is called after each.
+    """Return the results in the order of the jobs; `done` is called after each.
 
-    `work` may be any callable: processes are forked, so neither it nor what it holds is sent to them.
-    Whatever ends it early ends jobs that run, too.
+    `work` may be any callable: processes are forked, so neither it nor what it holds is sent to them. An
+    exception or interrupt ends running jobs, too.
     """
     context = multiprocessing.get_context("fork")
     others = multiprocessing.active_children()

@@ -1,8 +1,8 @@
-"""Precedence between programs: what is measured before all others, the controller behind the hosts.
+"""CPU precedence between programs: the measured ones first, the controller behind the hosts.
 
-Where the kernel shares the CPU between sessions before it looks at processes (sched(7), autogroup), a session
-has to come first, or last, too; the niceness of a process then counts within its session only. Engines and
-generator of a benchmark have one each: in a common one they would share its weight.
+The kernel may share the CPU between sessions before it looks at processes (sched(7), autogroup). Then
+niceness counts only within a session, so the session's own must be set, too. Engines and generator of a
+benchmark have a session each: in a common one they would share its weight.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Final
 HIGHEST: Final = -20
 BEHIND: Final = 10
 BEHIND_COMMAND: Final = ("chrt", "--batch", "0", "nice", "-n", str(BEHIND))
-"""In front of a command whose processes should not interrupt others when they wake, and get a tenth of the
-CPU where all want it. Without `put_session_behind` that holds within their session only."""
+"""Prefix of a command whose processes should not preempt others on waking, and get a tenth of a full CPU.
+
+Without `put_session_behind` that holds within their session only.
+"""
 
 
 @contextlib.contextmanager
 def precedence() -> Iterator[None]:
-    """This process and what it starts meanwhile come first; needs root."""
+    """Put this process and what it starts meanwhile first; needs root."""
     own = os.getpriority(os.PRIO_PROCESS, 0)
     with _session_first(os.getpid()):
         os.setpriority(os.PRIO_PROCESS, 0, HIGHEST)
@@ -38,12 +40,12 @@ def comes_first() -> bool:
 
 
 def put_session_first(pid: int) -> None:
-    """The session that this process leads comes first."""
+    """Put the session that process `pid` leads first."""
     _put_session(pid, HIGHEST)
 
 
 def put_session_behind(pid: int) -> None:
-    """The session that this process leads comes after those that nobody put anywhere."""
+    """Put the session that process `pid` leads behind those of normal precedence."""
     _put_session(pid, BEHIND)
 
 
@@ -64,7 +66,10 @@ def _session_first(pid: int) -> Iterator[None]:
 
 
 def _session_nice(pid: int) -> int | None:
-    """None where there are no such groups. The file reads like "/autogroup-85 nice 0"."""
+    """Return the session's niceness, or None if the kernel has no autogroups.
+
+    The file reads like "/autogroup-85 nice 0".
+    """
     try:
         return int(_autogroup(pid).read_text().split()[-1])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The folder that a command writes its results to: tried before the work, left to the checkout's owner."""
+"""Folder for a command's results: checked before the work, given to the checkout's owner after it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from commands.errors import ExperimentError
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAST_FREE_BYTES = 32 << 20
-"""Of the disk: a run's pages, logs and details take some MB."""
+"""Free bytes that the disk needs: a run's pages, logs and details take some MB."""
 
 
 @contextmanager
 def results_folder(folder: Path) -> Iterator[None]:
-    """Raise ExperimentError before the work where nothing can be written; then give away what root wrote.
+    """Raise ExperimentError before the work if nothing can be written; afterwards give away what root wrote.
 
-    A user whose checkout root has run in could not write to the same folder again. So what is in it gets the
-    owner of the nearest folder that was there before.
+    If root runs a command in a user's checkout, the user could not write to the same folder again. So its
+    content gets the owner of the nearest folder that existed before.
     """
     owner = _nearest(folder).stat()
     check_writable(folder)
@@ -35,7 +35,7 @@ def results_folder(folder: Path) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Make a folder and a file in it, which goes again; ExperimentError where that can't be."""
+    """Try to make a folder and a temporary file in it; raises ExperimentError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -57,9 +57,9 @@ def check_writable(folder: Path) -> None:
 
 
 def give_builds(root: Path = ROOT) -> None:
-    """Give what running as root left in somebody else's checkout to them: bytecode and builds.
+    """Give bytecode and builds that root left in another user's checkout to that user.
 
-    They could not remove it, and their own Python could not bring it up to date.
+    The user could not remove them, and Python could not update them.
     """
     owner = root.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
@@ -75,7 +75,7 @@ def give_builds(root: Path = ROOT) -> None:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the first above it that exists."""
+    """Return the folder, or the first above it that exists."""
     found = folder.absolute()
     while not found.exists() and found != found.parent:
         found = found.parent
@@ -83,7 +83,7 @@ def _nearest(folder: Path) -> Path:
 
 
 def _give(folder: Path, user: int, group: int) -> None:
-    """Change the owner of a folder that root made, of those above it that it made, too, and of all inside."""
+    """Change the owner of a folder that root made, of those above it that root made, and of all inside."""
     made = [folder, *folder.rglob("*")]
     above = folder.absolute().parent
     while above.stat().st_uid == 0 and above.parent.stat().st_uid == user:

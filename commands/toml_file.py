@@ -1,4 +1,4 @@
-"""A TOML file that still knows on which line each key stands, for errors that name file, line and key."""
+"""TOML files that know on which line each key stands, for errors that name file, line and key."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TOML_PLACE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 class ScenarioError(ExperimentError, ValueError):
-    """A scenario that cannot be used; the message says file, line, reason and what to do."""
+    """An unusable scenario; the message says file, line, reason and what to do."""
 
 
 class Document:
     """A parsed TOML file."""
 
     def __init__(self, text: str, name: str) -> None:
-        """`name` stands in errors. Raises ScenarioError where `text` is not TOML."""
+        """Parse `text`; `name` stands in errors. Raises ScenarioError if it is not TOML."""
         self.name = name
         try:
             self.values: dict[str, Any] = tomllib.loads(text)
@@ -42,7 +42,7 @@ class Document:
 
 
 def read_document(path: str | Path) -> Document:
-    """Return a TOML file; raises ScenarioError where it can't be read or parsed."""
+    """Return a TOML file; raises ScenarioError if it can't be read or parsed."""
     try:
         return Document(Path(path).read_text(encoding="utf-8-sig"), str(path))
     except OSError as error:
@@ -52,7 +52,7 @@ def read_document(path: str | Path) -> Document:
 
 
 def _key_lines(text: str) -> Iterable[tuple[str, int]]:
-    """Dotted path and line of every table and key (plain ones, which is all that scenarios use)."""
+    """Yield the dotted path and the line of every table and key; only plain ones, as scenarios use them."""
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if found := _TABLE.match(line):

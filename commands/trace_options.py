@@ -1,4 +1,4 @@
-"""Options of all commands that take a trace: which one, and how recorded sessions of it are served."""
+"""Options of all commands that take a trace: its file, and how recorded sessions are served."""
 
 from __future__ import annotations
 
@@ -23,26 +23,28 @@ class TraceSource:
 
     trace: Annotated[Path | None, Existing(), Variable("TRACE")] = None
     """Trace file (Mooncake's or Bailian's JSON lines, Azure's or BurstGPT's CSV), or a folder of agents'
-    sessions; without it traffic is generated."""
+    sessions; without it, traffic is generated.
+    """
     sessions_per_hour: Annotated[float, Within(0.001, 1e6), Unit("1/h"), Variable("SESSIONS_PER_HOUR")] = (
         _DEFAULTS.sessions_per_hour
     )
-    """Of a TRACE of sessions, how many start an hour; when, and which, is drawn by SEED."""
+    """Number of sessions of a TRACE that start in an hour; SEED draws which ones and when."""
     hours: Annotated[float, Within(0.001, 1000), Variable("HOURS")] = _DEFAULTS.hours
-    """Of a TRACE of sessions, for how long they are served."""
+    """Hours for which sessions of a TRACE are served."""
     shared_prefix: Annotated[bool, Variable("SHARED_PREFIX")] = _DEFAULTS.shares_prefix
-    """No: sessions of a TRACE share no block, not even tools and system prompts of equal model and length."""
+    """Whether sessions of a TRACE share blocks, such as tools and system prompts of equal model and length.
+    """
     loop: Annotated[str, OneOf(LOOPS), Variable("LOOP")] = CLOSED
-    """Closed: a session's next request comes its think time after the answer before it, where answers take
-    time; open: at its recorded time."""
+    """closed: a session's next request comes its think time after the answer before it, where answers take
+    time; open: at its recorded time.
+    """
 
     def service_of(self, seed: int, block_tokens: int | None) -> Service:
         """Return how recorded sessions are served."""
         return Service(self.sessions_per_hour, self.hours, self.shared_prefix, seed, block_tokens)
 
     def read(self, seed: int, block_tokens: int | None) -> Trace | None:
-        """Return the trace that is named, in blocks of the size that is asked for; None where none is named.
-        Raises TraceError."""
+        """Return the named trace in blocks of `block_tokens`, or None if none is named. Raises TraceError."""
         if self.trace is None:
             return None
         trace = load_trace(self.trace, self.service_of(seed, block_tokens))
@@ -53,23 +55,24 @@ class TraceSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TraceOptions(TraceSource):
-    """The same, and the size of blocks, as commands take them."""
+    """Options of a trace together with the size of blocks."""
 
     block_tokens: Annotated[int | None, Within(1, 1 << 16)] = None
     """Tokens of a block, such as vLLM's 16 or LMCache's 256: blocks of a TRACE are cut or joined, generated
-    prompts are cut; default: the trace's own, 512 if generated."""
+    prompts are cut. Default: the trace's own, or 512 for generated prompts.
+    """
 
     @property
     def generated_tokens(self) -> int:
-        """Tokens of a block of generated traffic."""
+        """Return the tokens of a block of generated traffic."""
         return self.block_tokens or MOONCAKE.block_tokens
 
     def service(self, seed: int) -> Service:
-        """How recorded sessions are served."""
+        """Return how recorded sessions are served."""
         return self.service_of(seed, self.block_tokens)
 
     def scenario_fields(self) -> dict[str, Any]:
-        """Return the fields of a simulated scenario's workload that say the same; none without a trace."""
+        """Return these options as fields of a simulated scenario's workload; empty without a trace."""
         if self.trace is None:
             return {}
         return {
@@ -81,6 +84,5 @@ class TraceOptions(TraceSource):
         }
 
     def read_trace(self, seed: int) -> Trace | None:
-        """Return the trace that is named, in blocks of the size that is asked for; None where none is named.
-        Raises TraceError."""
+        """Return the named trace in blocks of `block_tokens`, or None if none is named. Raises TraceError."""
         return self.read(seed, self.block_tokens)

@@ -1,4 +1,4 @@
-"""A command that chooses the size of values starts again with it: a process speaks one size."""
+"""Choice of the size of values: a process uses one size, so the command restarts itself with another."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LARGEST_BYTES = SIZES[-1]
 
 
 def is_open() -> bool:
-    """Return whether nobody chose a size for this process."""
+    """Return whether no size was chosen for this process."""
     return not os.environ.get(VARIABLE)
 
 
 def speak(size_bytes: int) -> NoReturn:
-    """Start this command again with values of so many bytes; ExperimentError if its program is not found."""
+    """Restart this command with values of so many bytes; raises ExperimentError if Python can't be run."""
     os.environ[VARIABLE] = str(size_bytes)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -31,7 +31,9 @@ def speak(size_bytes: int) -> NoReturn:
 
 
 def build_core() -> None:
-    """Compile the hosts' core of this process's size where it is missing: set-up makes that of `make run`
-    alone. Without a compiler Python does the same."""
+    """Compile the hosts' core for this process's size if it is missing.
+
+    `make setup` builds that of `make run` only. Without a compiler, Python code does the same work.
+    """
     with contextlib.suppress(BuildError):
         build()

@@ -1,4 +1,4 @@
-"""How much a command says: -q only results, -v what its processes log too, -vv all of it."""
+"""Verbosity of a command: -q prints only results, -v also what its processes log, -vv all of it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ VERBOSE: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Verbosity:
-    """What every command takes besides its own keys."""
+    """Options that every command takes besides its own."""
 
     quiet: bool = False
     """Print results, warnings and errors only."""
     verbose: Annotated[int, Within(0, 2)] = 0
-    """1: print also what the processes log; 2: all of it."""
+    """1: also print what the processes log; 2: all of it."""
 
 
 def add_verbosity(parser: argparse.ArgumentParser) -> None:
-    """-v and -q, which every command takes; `verbosity` reads them."""
+    """Add the options -v and -q of every command; `verbosity` reads them."""
     parser.add_argument(
         "-v", "--verbose", action="count", default=0, help="also what the processes log; -vv: all of it"
     )
@@ -35,7 +35,7 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
 
 
 def verbosity(arguments: Sequence[str]) -> int:
-    """Return QUIET, 0, VERBOSE or 2: from the command line, else from WEIR_QUIET and WEIR_VERBOSE."""
+    """Return QUIET, 0, VERBOSE or 2, from the command line, else from WEIR_QUIET and WEIR_VERBOSE."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     add_verbosity(parser)
     given, _ = parser.parse_known_args(arguments)

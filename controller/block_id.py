@@ -1,6 +1,6 @@
-"""What the controller calls a block: its tenant and its key in one, as the pool index matches them.
+"""Identifier of a block in the controller: its tenant and its key in one, as the pool index matches them.
 
-Two tenants may use the same key for different blocks. To policies it is just a key.
+Two tenants may use the same key for different blocks. To policies the identifier is just a key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _TENANT_BYTES: Final = 2
 
 
 def block_id(tenant: int, key: bytes) -> bytes:
-    """18 bytes: tenant, then key."""
+    """Return the identifier of a block: 18 bytes, tenant and then key."""
     return tenant.to_bytes(_TENANT_BYTES, "big") + key
 
 

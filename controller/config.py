@@ -1,8 +1,8 @@
-"""What the controller has to know, read from a JSON file (docs/controller.md has an example).
+"""Configuration of the controller, read from a JSON file (docs/controller.md has an example).
 
-Each class is one JSON object and each of its fields a member of the same name; fields without a
-default are required. Errors name the file and the field. (`records.decode` reads the annotations, so
-they are not deferred here.)
+Each class is one JSON object and each of its fields a member of the same name; fields without a default are
+required. Errors name the file and the field. (`records.decode` reads the annotations, so they are not
+deferred here.)
 """
 
 import json
@@ -33,7 +33,7 @@ ROLES: Final = {
     "switch": ROLE_REQUEST | ROLE_REPLY | ROLE_TRUNK,
     "none": 0,
 }
-"""What may stand behind a port, and what the port may therefore send."""
+"""Roles of a port: each allows the packets that what is behind the port may send."""
 
 ON_THE_WAY: Final = "on_the_way"
 FILL_MODES: Final = ("now", "idle", ON_THE_WAY)
@@ -41,7 +41,7 @@ MAX_TENANT: Final = 0xFFFF
 MAX_RATE_PER_S: Final = 10**9
 MAX_LINK_BIT_S: Final = 10**15
 LEAF, SPINE, AUTO, EVERYWHERE = PLACEMENTS = ("leaf", "spine", "auto", "everywhere")
-"""Which of the switches on a block's way keep it in their pools (`controller.pool.placement`)."""
+"""Placements: which of the switches on a block's way keep it in their pools (`controller.pool.placement`)."""
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 
@@ -55,13 +55,13 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may come from a port, in packets a second; null for as much as there is. Half a second's worth
-    may come at once."""
+    """Largest rates at which packets may come from a port, in packets a second; null means no limit. Half a
+    second's worth may come at once."""
 
     requests_per_s: int | None = None
     """GET, STAT and LIST."""
     special_per_s: int | None = None
-    """Of them, those that subscribe to a prefix, or have a slot put right."""
+    """Requests that subscribe to a prefix or have a slot overwritten; they count as requests, too."""
     controller_per_s: int | None = None
     """Packets for the controller and digests that the port's packets cause."""
     puts_per_s: int | None = None
@@ -73,10 +73,11 @@ DEFAULT_LIMITS: Final = {
     "store": Limits(requests_per_s=20_000, special_per_s=1_000, controller_per_s=20_000),
     "switch": Limits(controller_per_s=20_000),
 }
-"""By role. Requests that pass another switch were counted there; stores acknowledge what is reclaimed. 20,000
-requests a second ask for what a link of 100 Mbit/s carries, and take a third of a storage node's core where
-it has none of the blocks. 5,000 PUTs a second of blocks of one fragment that have to be synced to a disk take
-half of it, and a sixth if they only begin blocks."""
+"""Default limits by role. A switch's ports do not limit requests, because those were counted at the switch
+where they came in. A store's limit for the controller is high, because stores acknowledge reclaimed blocks.
+20,000 requests a second ask for what a link of 100 Mbit/s carries, and take a third of a storage node's core
+if it has none of the blocks. 5,000 PUTs a second of blocks of one fragment take half of that core if they
+have to be synced to disk, and a sixth if they only begin blocks."""
 REQUESTS_PER_VALUE: Final = 1.5
 """A host may ask for so many times the values that its link carries, where that is known."""
 PUTS_PER_VALUE: Final = 0.5
@@ -107,15 +108,15 @@ class Port:
     """A port of the data plane."""
 
     port: int
-    """Its number in the switch."""
+    """Number of the port in the switch."""
     role: str
-    """What is behind it, and so what it may send: one of ROLES."""
+    """Role of what is behind the port, and so what it may send: one of ROLES."""
     host: Host | None = None
     """The host behind it; none for a link to another switch. It may use no other source address."""
     tenants: tuple[int, ...] = ()
     """Tenants whose blocks it may name, besides the public namespace, 0, that all may."""
     limits: Limits | None = None
-    """By default those of its role."""
+    """Limits of the port; by default those of its role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Route:
     prefix: IPv4Network
     """Destinations, as "10.0.0.1/32"."""
     port: int
-    """Where they are sent to."""
+    """Port to which packets for the host are sent."""
     next_hop: Mac
     """Their Ethernet destination."""
 
@@ -159,22 +160,22 @@ class PoolSize:
         return min(self.slots, self.blocks * self.fragments)
 
     def capacity(self, spare_blocks: int) -> tuple[int, int]:
-        """Blocks and slots that a policy may fill, with room for so many blocks more."""
+        """Return blocks and slots that a policy may fill, with room for so many blocks more."""
         slots = self.usable_slots - self.spare_slots - spare_blocks * self.fragments
         return max(1, self.blocks - spare_blocks), max(1, slots)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
-    """What P4Runtime over TLS takes: PEM files."""
+    """PEM files for P4Runtime over TLS."""
 
     authority: Path
-    """That signed the switch's certificate."""
+    """Certificate of the authority that signed the switch's certificate."""
     certificate: Path
     """The controller's own, which the switch asks for."""
     key: Path
     server_name: str
-    """What the switch's certificate is for."""
+    """Host name in the switch's certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class SwitchConfig:
     device_id: int
     """P4Runtime's number of the switch, not 0."""
     grpc_address: str
-    """Where its P4Runtime server listens, as "127.0.0.1:9559"."""
+    """Address of its P4Runtime server, such as "127.0.0.1:9559"."""
     p4info: Path
     """P4Info of the program, text format."""
     device_config: Path
@@ -196,8 +197,8 @@ class SwitchConfig:
     routes: tuple[Route, ...]
     pool: PoolSize
     stores: tuple[IPv4Address, ...] = ()
-    """All storage nodes of the network, in the order of their numbers, 1 first, which is that of their
-    addresses; by default those at this switch's ports."""
+    """All storage nodes of the network, ordered by address. Their numbers count from 1 in this order. By
+    default they are those at this switch's ports."""
 
     tls: ClientTls | None = None
     """None: in clear, for sockets that only we can reach."""
@@ -211,7 +212,7 @@ class SwitchConfig:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When the controller acts, and how much of it at most."""
+    """Thresholds and rates that bound what the controller does."""
 
     report_count: int = 2
     """Misses of a block within the sketch's epoch from which the switch reports it."""
@@ -236,7 +237,7 @@ class Thresholds:
     """Times that a fragment is asked for."""
 
     def spare_blocks(self, whole_blocks: int) -> int:
-        """Blocks that a policy may not count on: newcomers lie there while those evicted are reclaimed."""
+        """Return the number of blocks that a policy may not count on: newcomers need room during reclaims."""
         if self.eviction == "drop" or whole_blocks < 2:
             return 0
         return min(self.reclaims_in_flight, max(1, whole_blocks // 32))
@@ -248,12 +249,12 @@ class HomeLink:
 
     store: IPv4Address
     link_bit_s: float
-    """At real scale."""
+    """Link rate at real scale, in bits per second."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostOptions:
-    """What computing and moving a block costs, at real scale."""
+    """Costs of computing and moving a block, at real scale."""
 
     model: str = DEFAULT_MODEL
     """One of workload.cost.MODELS."""
@@ -261,14 +262,14 @@ class CostOptions:
     """One of workload.cost.GPUS."""
     block_tokens: int = 512
     link_bit_s: float = DEFAULT_LINK_BIT_S
-    """Of a storage node's link, but for those in `home_links`."""
+    """Rate of a storage node's link in bits per second, except for those in `home_links`."""
     speed: float = 1.0
-    """How much faster than that the network runs (workload/scale.py). Bytes and link rates may be smaller
-    by any factor: times are the same."""
+    """Factor by which the network is faster than real scale (workload/scale.py). Bytes and link rates may be
+    smaller by any factor: times are the same."""
     stored_share: float = 1.0
     """Mean part of a block's bytes that hosts send and keep (workload/compression.py)."""
     home_links: tuple[HomeLink, ...] = ()
-    """Of storage nodes whose link has another rate."""
+    """Storage nodes whose link has another rate."""
 
     def cost_model(self) -> CostModel:
         """Return these options as one object; raises CostError."""
@@ -278,16 +279,16 @@ class CostOptions:
 
 @dataclass(frozen=True, slots=True)
 class PushOptions:
-    """When a prefix is pushed to its subscribers, and how much of that at most."""
+    """Conditions and bounds of pushing a prefix to its subscribers."""
 
     subscribers: int = 2
     """Nodes (or switches) that must have subscribed to the prefix."""
     hits: int = 2
     """Requests for a resident block, since it was last pushed, from which it is pushed."""
     lease_s: float = 60.0
-    """How long a node stays subscribed without asking again."""
+    """Seconds for which a node stays subscribed without asking again."""
     interval_s: float = 0.2
-    """Between two pushes of a prefix."""
+    """Seconds between two pushes of a prefix."""
     max_prefixes: int = 64
     """Prefixes with subscribers at a switch, and so multicast groups; further ones are not pushed."""
     welcome_blocks: int = 64
@@ -296,19 +297,19 @@ class PushOptions:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All of it."""
+    """Whole configuration of a controller."""
 
     switches: tuple[SwitchConfig, ...]
     policy: str = "reuse"
     """One of controller.policies.POLICY_NAMES."""
     seed: int = 0
-    """Of the policy's random choices."""
+    """Seed of the policy's random choices."""
     pool: bool = True
     """False: the switches report and store nothing; what lies in their pools is removed."""
     phantom: bool = False
     """True: the pool is managed, but under keys that nobody asks for (`phantom`), so it serves nothing."""
     placement: str = AUTO
-    """Which of the switches on a block's way keep it: one of PLACEMENTS (`placement`)."""
+    """Placement: which of the switches on a block's way keep it; one of PLACEMENTS (`placement`)."""
     merging: bool = True
     """Whether requests for a fragment that is in flight are merged."""
     replicas: int = 1
@@ -351,7 +352,7 @@ def _complete(switch: SwitchConfig, folder: Path) -> SwitchConfig:
 
 
 def _stores(switch: SwitchConfig) -> tuple[IPv4Address, ...]:
-    """As it says, or those at its own ports."""
+    """Return a switch's storage nodes as configured, or those at its own ports."""
     return switch.stores or tuple(
         sorted(port.host.ipv4 for port in switch.ports if port.role == "store" and port.host is not None)
     )

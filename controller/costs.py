@@ -1,4 +1,4 @@
-"""What the control plane itself costs, counted: the question whether the pool pays needs it."""
+"""Counters of what the control plane itself costs, which the question whether the pool pays depends on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Costs:
     messages_dropped: int = 0
     """Stream messages that found the controller's queue full."""
     rpc_bytes_sent: int = 0
-    """Of P4Runtime messages, without gRPC's and TCP's own."""
+    """Bytes of P4Runtime messages, without those that gRPC and TCP add."""
     rpc_bytes_received: int = 0
     stream_bytes_sent: int = 0
     stream_bytes_received: int = 0
@@ -40,22 +40,23 @@ class Costs:
 
 @dataclass(slots=True)
 class PoolCounts:
-    """What one pool did."""
+    """Counters of one pool."""
 
     admitted: int = 0
     evicted: int = 0
     reclaimed: int = 0
-    """Of the evicted: sent to their home, which did not hold them, and acknowledged."""
+    """Evicted blocks that were sent to their home, which did not hold them, and acknowledged."""
     held_elsewhere: int = 0
-    """Of the evicted: held by their home, as it said when it got the first fragment."""
+    """Evicted blocks that their home held already, as it said when it got the first fragment."""
     stubs: int = 0
-    """Of the evicted: not worth the transfer, so that only the policy's memory of them stays."""
+    """Evicted blocks that were not worth the transfer: only the policy's memory of them stays."""
     dropped: int = 0
-    """Of the evicted: removed at once, as configured or because too many others were on their way."""
+    """Evicted blocks that were removed at once, as configured or because too many others were on their way.
+    """
     not_whole: int = 0
-    """Of the evicted: never filled, or not all of their fragments were."""
+    """Evicted blocks of which some fragments were never filled."""
     reclaims_failed: int = 0
-    """Of the evicted: should have been sent, but nobody acknowledged."""
+    """Evicted blocks that should have been sent, but nobody acknowledged them."""
     reclaim_requests: int = 0
     """Fragments of evicted blocks that the switch was asked to send."""
     reclaim_bytes: int = 0
@@ -65,15 +66,15 @@ class PoolCounts:
     hints: int = 0
     """Hints of nodes that were heard."""
     hints_done: int = 0
-    """Of those: blocks that were retained, or that left."""
+    """Hinted blocks that were retained, or that left."""
     fills: int = 0
     """Blocks fetched on admission."""
     not_found: int = 0
-    """Of those: blocks that their home did not hold."""
+    """Fetched blocks that their home did not hold."""
     over_quota: int = 0
-    """Of the evicted: given up by a tenant that held as much as it may, for another of its own."""
+    """Evicted blocks that a tenant gave up for another of its own, as it held as much as it may."""
     in_the_way: int = 0
-    """Of the evicted: lay between free slots that another block needed in one piece."""
+    """Evicted blocks that lay between free slots which another block needed in one piece."""
     no_slot: int = 0
     """Admissions that found no free slots."""
     refused: int = 0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_UNDER_WAY: Final = 1024
 GIVEN_UP_S: Final = 2.0
 AGAIN_S: Final = 0.05
-"""How soon a switch that has not said that it forgot a write is told again."""
+"""Seconds after which a switch that has not answered is asked again to forget a write."""
 
 
 class Write(NamedTuple):
@@ -37,27 +37,31 @@ class Write(NamedTuple):
 
 @dataclass(slots=True)
 class _Deletion:
-    """Of one write, for one host: what a switch did before another host asked may be undone by now."""
+    """Deletion of one write for one host.
+
+    Each host has its own, because what a switch did before another host asked may be undone by now.
+    """
 
     write: Write
     owner: IPv4Address
-    """Who asks for it."""
+    """Host that asks for it."""
     switch: str
-    """By which it asked last."""
+    """Switch by which it asked last."""
     sequence: int
-    """Of its last question."""
+    """Sequence number of its last question."""
     until_s: float
     untold: set[str]
     """Switches that have not said that they forgot it."""
     told_s: dict[str, float] = field(default_factory=dict)
-    """When each switch was told last."""
+    """Time at which each switch was asked last."""
 
 
 class Deletions:
-    """Of all switches of a controller; each has a thread of its own, which calls `work` for it."""
+    """Deletions at all switches of a controller. Each switch has a thread of its own, which calls `work` for
+    it."""
 
     def __init__(self, first: int = 1) -> None:
-        """`first` is the number of the first deletion."""
+        """Make the deletions; `first` is the number of the first one."""
         self._switches: dict[str, Callable[[], None]] = {}
         """By name, what wakes its thread."""
         self._next = first
@@ -70,7 +74,7 @@ class Deletions:
         self._switches[switch] = wake
 
     def asked(self, switch: str, answer: Answer, now_s: float) -> None:
-        """A node has had a write deleted, and wants no pool to serve it."""
+        """Take note that a node has had a write deleted, and wants no pool to serve it."""
         message, owner = answer.message, answer.source
         write = Write(answer.block, message.content, message.fragments)
         with self._changing:
@@ -90,7 +94,7 @@ class Deletions:
             wake()
 
     def obeyed(self, switch: str, answer: Answer) -> None:
-        """A switch has forgotten a write."""
+        """Take note that a switch has forgotten a write."""
         message = answer.message
         with self._changing:
             deletion = self._under_way.get(message.sequence)

@@ -10,23 +10,23 @@ from __future__ import annotations
 from typing import Final
 
 FREE_FALLS: Final = 2
-"""So often within CALM_S a storage node may be joining again without a wait."""
+"""Number of times within CALM_S that a storage node may be joining again without a wait."""
 WAIT_S: Final = 1.0
-"""After one time more; twice as long each further time."""
+"""Seconds of the first wait; each further wait is twice as long."""
 MOST_WAIT_S: Final = 60.0
 CALM_S: Final = 60.0
-"""After so long without it all of it is forgotten."""
+"""Seconds without a fall after which all falls are forgotten."""
 
 
 class Flaps:
-    """By address of the storage node."""
+    """Falls of storage nodes, by address."""
 
     def __init__(self) -> None:
         self._falls: dict[str, tuple[int, float]] = {}
         """How often, and when last."""
 
     def fell(self, address: str, now_s: float) -> None:
-        """It was up, and says that it missed something."""
+        """Count a fall of a storage node: it was up, and says that it missed something."""
         count, at_s = self._falls.get(address, (0, now_s))
         self._falls[address] = (count + 1 if now_s - at_s < CALM_S + self._wait_s(count) else 1), now_s
 

@@ -75,7 +75,7 @@ def _is_udp_right(frame: bytes) -> bool:
 
 
 def internet_checksum(data: bytes) -> int:
-    """RFC 1071."""
+    """Return the checksum of RFC 1071."""
     if len(data) % 2:
         data += b"\0"
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))

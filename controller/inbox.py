@@ -1,9 +1,9 @@
-"""What a switch said and the controller has not read yet: bounded, and by kind.
+"""Queue of a switch's messages that the controller has not read yet: bounded for each kind of message.
 
-Answers to the controller's own operations, and heartbeats, come before reports, and a flood of reports does
-not push them out, nor does one of what nodes tell of blocks that they compute. Entries wait for reports; the
-others, of which several come within milliseconds, wait for one another: who reads is woken once for all of
-them.
+Answers to the controller's own operations, and heartbeats, come before reports. A flood of reports does not
+push them out, nor does a flood of messages about blocks that nodes compute. Such messages wait until reports
+are read. The others, of which several come within milliseconds, wait for one another, so the reader is woken
+once for all of them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GATHER_S: Final = 0.005
-"""That others are waited for where no report is there."""
+"""Seconds for which others are waited for if there is no report."""
 
 
 class Kind(IntEnum):
-    """Of a message, in the order in which they are taken."""
+    """Kinds of messages, in the order in which they are taken."""
 
     ANSWER = 0
     REPORT = 1
@@ -32,7 +32,7 @@ class Inbox:
     """Stream messages from one thread to another."""
 
     def __init__(self, most: int, kind_of: Callable[[Any], Kind]) -> None:
-        """At most so many messages of each kind."""
+        """Make an inbox for at most so many messages of each kind."""
         self._most, self._kind_of = most, kind_of
         self._waiting: dict[Kind, deque[Any]] = {kind: deque() for kind in Kind}
         self._reports = self._waiting[Kind.REPORT]
@@ -57,8 +57,10 @@ class Inbox:
             self._changed.notify()
 
     def take(self, timeout_s: float, most: int) -> list[Any]:
-        """Up to `most` messages, waiting for the first, and for more where that is no report; none if there
-        was none in time, or `wake`."""
+        """Return up to `most` messages; none if none came in time, or `wake` was called.
+
+        It waits for the first message, and for more if that is no report.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._woken or any(self._waiting.values()), timeout_s)
             if any(self._waiting.values()):

@@ -1,9 +1,9 @@
-"""When a controller goes on from a list that is later than its own, of which a host says to know.
+"""Rule by which a controller goes on from a list that is later than its own, and that a host says to know.
 
-That is a list of an earlier controller that got further, or whose clock was ahead: hosts that know it take no
-earlier one for some seconds. A storage node is believed at once, a node that has said so for a while. As
+Such a list is of an earlier controller that got further, or whose clock was ahead. Hosts that know it take no
+earlier one for some seconds. A storage node is believed at once, and a node that has said so for a while. As
 either may lie, and as all storage nodes copy again what they may have missed by such a list, it happens less
-and less often. Pure: time is a parameter.
+and less often. The module does no I/O, and time is a parameter.
 """
 
 from __future__ import annotations

@@ -46,22 +46,26 @@ HELD_UP_S: Final = 2 * HEARTBEAT_S
 but LISTENED_S of it if it heard others meanwhile: one that is always late still misses who is gone."""
 LISTENED_S: Final = 0.75 * HEARTBEAT_S
 NEVER_HEARD_S: Final = 1.0
-"""After the first HELLO of another host, who has said none is judged."""
+"""Seconds after the first HELLO of any host after which a host without a HELLO is judged."""
 REPEAT_S: Final = 2.0
-"""After which a host is told again what it was told already: a packet may get lost. Then twice as long each
-time: who gets an answer from a host that knows a later list asks for that by itself."""
+"""Seconds after which a host is told again what it was told already, because a packet may get lost. The wait
+doubles each time: a host that hears of a later list asks for it by itself."""
 MOST_REPEAT_S: Final = 32.0
 
 PROBES_BIT: Final = 12
 """A controller's first probe has the number of its first epoch, shifted by so many bits: no earlier one's."""
 EPOCHS_PER_S: Final = 10
 EPOCHS_SINCE_S: Final = 1_760_000_000
-"""Since 1970; after 13 years the numbers begin anew, and are later all the same."""
+"""Seconds since 1970 from which epochs count. After 13 years the numbers begin anew, and count as later all
+the same."""
 
 
 def first_epoch(now_s: float) -> int:
-    """Of a controller that starts now, `now_s` since 1970: higher than any of those that were started before,
-    if these made no more than EPOCHS_PER_S lists a second."""
+    """Return the first epoch of a controller that starts at `now_s` since 1970.
+
+    It is higher than those of controllers that started before, if these made no more than EPOCHS_PER_S lists
+    a second.
+    """
     return next_epoch(int((now_s - EPOCHS_SINCE_S) * EPOCHS_PER_S) % EPOCHS)
 
 
@@ -69,8 +73,8 @@ class Membership:
     """One list for all switches; the workers of several may call it."""
 
     def __init__(self, stores: Iterable[IPv4Address], replicas: int, epoch: int) -> None:
-        """`epoch` is that of the first list, see `first_epoch`; if storage nodes know a higher one, it is
-        corrected."""
+        """Make the membership. `epoch` is that of the first list, see `first_epoch`; if storage nodes know a
+        higher one, it is corrected."""
         listed = Members.of(map(str, stores), replicas)
         self.members = Members(epoch, replicas, _all_joining(listed))
         self._own_from = epoch
@@ -92,7 +96,7 @@ class Membership:
         self._lock = threading.Lock()
 
     def hello(self, answer: Answer, now_s: float) -> None:
-        """A host is there; the switch has checked that it is whom it says."""
+        """Take a host's HELLO; the switch has checked that it is the host that it says."""
         source = str(answer.source)
         with self._lock:
             self.counts_heartbeats = True
@@ -127,7 +131,7 @@ class Membership:
                 self._set(member, State.UP)
 
     def _has_other_size(self, source: str, answer: Answer) -> bool:
-        """Whether it is no host of this network: what it stores or asks for, no switch lets through."""
+        """Return whether a host's values have another size, which no switch of this network lets through."""
         why = other_size(answer.message)
         if not why:
             self._other_sizes.discard(source)
@@ -137,14 +141,15 @@ class Membership:
         return bool(why)
 
     def out_of_sight(self, hosts: Iterable[IPv4Address]) -> None:
-        """Their switch can't be heard: their silence says nothing until they are heard again."""
+        """Ignore the silence of hosts whose switch can't be heard, until they are heard again."""
         with self._lock:
             for host in hosts:
                 self._heard_s.pop(str(host), None)
                 self._ways.forget(str(host))
 
     def probe(self, hosts: Iterable[IPv4Address], now_s: float) -> dict[IPv4Address, int]:
-        """Of these hosts the storage nodes that are to be probed now, each with the probe's number."""
+        """Return those of these hosts that are storage nodes and are to be probed now, each with the probe's
+        number."""
         with self._lock:
             due = self._ways.probe(map(str, hosts), now_s)
         return {IPv4Address(address): number for address, number in due.items()}
@@ -183,8 +188,11 @@ class Membership:
                     self._set(member, State.DOWN, f" ({why})")
 
     def _judge_unheard(self, member: Member, now_s: float) -> None:
-        """One that never said HELLO is up as long as no storage node does, and then down: it may have missed
-        what was written before this controller began."""
+        """Judge a storage node that never said HELLO.
+
+        It is up as long as no storage node says HELLO, and then down, because it may have missed what was
+        written before this controller began.
+        """
         since_s = min(self._first_heard_s.values(), default=self._began_s)
         if since_s is None or now_s - since_s <= NEVER_HEARD_S:
             return
@@ -194,19 +202,23 @@ class Membership:
             self._set(member, State.UP)
 
     def _suspected(self, node: str, suspects: frozenset[int], now_s: float) -> None:
-        """By a node, which has to be taken for a liar: it only makes the controller look for itself."""
+        """Take note of storage nodes that a node suspects. The node may lie, so the controller only looks for
+        itself."""
         self._doubts.heard(node, suspects, now_s)
         if any(one.number in suspects and one.state is not State.DOWN for one in self.members.nodes):
             self._ways.alarm(now_s)
 
     def _was_heard(self, member: Member) -> bool:
-        """Whether anything was heard of it since it was looked at last."""
+        """Return whether a storage node was heard since it was looked at last."""
         never = float("-inf")
         return self._heard_s.get(member.address, never) > self._looked_s.get(member.address, never)
 
     def _is_of_no_use(self, member: Member, now_s: float) -> bool:
-        """Whether nothing reaches a storage node that is heard, or much is lost on the way to it that is not
-        lost on others. Without R others that are up, none is kept away for what is lost."""
+        """Return whether a storage node that is heard is of no use: nothing reaches it, or much is lost on
+        its way alone.
+
+        Without R others that are up, none is kept away because of losses.
+        """
         in_doubt = self._doubts.about(member.number, now_s)
         if self._ways.is_cut_off(member.address, in_doubt, now_s):
             return True
@@ -214,12 +226,12 @@ class Membership:
         return self._ways.is_bad(member.address, in_doubt, now_s) and others >= self.members.replicas
 
     def _follow(self, epoch: int) -> None:
-        """An earlier controller got further, or this machine's clock was set back."""
+        """Go on from a later list: an earlier controller got further, or the clock was set back."""
         self._own_from = next_epoch(epoch)
         self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
 
     def _made(self, epoch: int) -> bool:
-        """Whether that is one of this controller's lists, as far as it knows."""
+        """Return whether an epoch is that of one of this controller's lists, as far as it knows."""
         return (epoch - self._own_from) % EPOCHS <= (self.members.epoch - self._own_from) % EPOCHS
 
     def _set(self, member: Member, state: State, why: str = "") -> None:
@@ -234,14 +246,14 @@ class Membership:
 
 
 def _all_joining(members: Members) -> tuple[Member, ...]:
-    """Those that are up."""
+    """Return the storage nodes, with those that are up now joining."""
     return tuple(
         replace(node, state=State.JOINING) if node.state is State.UP else node for node in members.nodes
     )
 
 
 class Announcements:
-    """What the hosts of one switch are told of the list."""
+    """Announcements of the list to the hosts of one switch."""
 
     def __init__(self, membership: Membership, hosts: Iterable[IPv4Address]) -> None:
         self._membership = membership
@@ -287,18 +299,18 @@ class Announcements:
 
 
 class _Told(NamedTuple):
-    """What a host was told last, when, and how long after that it is told again."""
+    """List that a host was sent last, when, and seconds after which it is sent again."""
 
     epoch: int
     at_s: float
     wait_s: float
 
     def again_s(self, epoch: int) -> float:
-        """When it should hear of the list that has this epoch."""
+        """Return the time at which the host should hear of the list that has this epoch."""
         return self.at_s + self.wait_s if epoch == self.epoch else float("-inf")
 
     def told(self, epoch: int, now_s: float) -> _Told:
-        """It is told of that list now."""
+        """Return the state of a host that is sent that list now."""
         wait_s = min(MOST_REPEAT_S, 2 * self.wait_s) if epoch == self.epoch else REPEAT_S
         return _Told(epoch, now_s, wait_s)
 

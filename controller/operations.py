@@ -1,4 +1,4 @@
-"""What the pool asks of a switch and what it hears from it: typed, without P4Runtime.
+"""Operations that the pool asks of a switch, and what it hears from it: typed, without P4Runtime.
 
 `p4runtime_adapter.P4RuntimeAdapter` carries operations out on a switch; tests record them.
 """
@@ -25,7 +25,7 @@ class Install:
     """Enter a block into the pool index; from then on values that pass fill its slots."""
 
     key: bytes
-    """Of the block, with its tenant (`block_id`), as everywhere in the controller."""
+    """Key of the block with its tenant (`block_id`), as everywhere in the controller."""
     base_slot: int
     generation: int
     fragments: int
@@ -33,7 +33,7 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Replace(Install):
-    """As Install, for a key that has an entry already."""
+    """Install an entry for a key that has an entry already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class SetThreshold:
-    """Have misses reported from this count on."""
+    """Set the count from which on misses are reported."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetGroup:
-    """Have a multicast group hold these ports; none: remove it."""
+    """Set the ports of a multicast group; without ports, the group is removed."""
 
     group: int
     ports: frozenset[int]
@@ -133,14 +133,14 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class ForgetWrite:
-    """Have the switch forget one write of a block; it comes back when that is done."""
+    """Have the switch forget one write of a block. The packet comes back when that is done."""
 
     key: bytes
     content: int
     fragments: int
     sequence: int
     destination: ClassVar[IPv4Address] = IPv4Address(0)
-    """Nobody: it goes no further than the switch."""
+    """Address of nobody: the packet goes no further than the switch."""
 
     def message(self) -> wire.Message:
         """Return the packet as a message of the wire."""
@@ -157,7 +157,7 @@ class DeletionDone:
     destination: IPv4Address
     sequence: int
     epoch: int
-    """Of the controller's list of storage nodes."""
+    """Epoch of the controller's list of storage nodes."""
 
     def message(self) -> wire.Message:
         """Return the packet as a message of the wire."""
@@ -191,12 +191,12 @@ def _deleted(key: bytes, content: int, fragments: int, flags: int, sequence: int
 
 
 PoolPacket = PacketOperation | HintAnswer
-"""What a pool sends."""
+"""Packets that a pool sends."""
 Packet = PoolPacket | Announce | ForgetWrite | DeletionDone
 
 
 class Result(Enum):
-    """What became of a table operation."""
+    """Result of a table operation."""
 
     OK = auto()
     ALREADY_EXISTS = auto()
@@ -211,7 +211,7 @@ class HotMiss:
 
     tenant: int
     key: bytes
-    """As on the wire, without the tenant."""
+    """Key as on the wire, without the tenant."""
     parent: int
     """First 32 bits of the parent's key, 0 for none."""
     depth: int
@@ -220,13 +220,13 @@ class HotMiss:
     backlog_ms: int
     """The home's: how long what waits to leave it takes."""
     recompute_ms: int
-    """What computing the block would cost the node that asked, 0 where it did not say."""
+    """Milliseconds that computing the block would cost the node that asked; 0 if it did not say."""
     count: int
     """The sketch's estimate of fetches from the home, halved each epoch."""
     waiters: int
     """Bitmap of the ports that this fetch answered."""
     home: IPv4Address
-    """Where the value came from, or will be kept."""
+    """Storage node that the value came from, or that will keep it."""
     is_expected: ClassVar[bool] = False
 
     @property
@@ -253,11 +253,11 @@ class Subscription:
 
     tenant: int
     key: bytes
-    """As on the wire, without the tenant."""
+    """Key as on the wire, without the tenant."""
     parent: int
     """First 32 bits of the parent's key, 0 for none."""
     port: int
-    """Behind which it is, or the switch that passed its request on."""
+    """Port of the subscriber, or of the switch that passed its request on."""
 
     @property
     def block(self) -> bytes:
@@ -299,4 +299,4 @@ class Adapter(Protocol):
         """Return the pool index as it is."""
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Fragments served of the blocks that lie there, and lay there before them."""
+        """Return fragments served of the blocks that lie there, and lay there before them."""

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 PROGRESS_PERIOD_S: Final = 1.0
 HOTTEST_BLOCKS: Final = 20
 STOP_TIMEOUT_S: Final = 0.7
-"""For all workers together; a switch that does not answer must not hold up the end."""
+"""Seconds to wait for all workers together at the end; a switch that does not answer must not hold it up."""
 
 
 class ControllerProcess:
     """One run of the controller, from ready to stop. Use as a context manager: it closes the event logs."""
 
     def __init__(self, config: Config, event_logs: Path | None = None) -> None:
-        """Raises ConfigError or P4InfoError."""
+        """Make the controller. Raises ConfigError or P4InfoError."""
         self._config = config
         self._started_s = time.monotonic()
         self._stopping = threading.Event()
@@ -73,7 +73,7 @@ class ControllerProcess:
             self._residents.close()
 
     def stop(self) -> None:
-        """Have `run` return."""
+        """Make `run` return."""
         self._stopping.set()
 
     def report(self) -> None:
@@ -112,7 +112,7 @@ class ControllerProcess:
         return {worker.name: [known_as(key) for key in worker.pool.there] for worker in self.workers}
 
     def results(self) -> dict[str, Any]:
-        """Sums over all switches, then each switch."""
+        """Return sums over all switches, then each switch."""
         totals = add_up(
             [part for worker in self.workers for part in (worker.pool.counts, worker.session.costs)]
         )
@@ -132,7 +132,7 @@ class ControllerProcess:
 
     @property
     def _outcomes(self) -> dict[str, int]:
-        """Of all switches together."""
+        """Return the packets by outcome, of all switches together."""
         return _named([sum(each) for each in zip(*(worker.outcomes for worker in self.workers), strict=True)])
 
     def hottest(self) -> dict[str, list[dict[str, Any]]]:
@@ -247,7 +247,7 @@ def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
 
 
 def _named(packets: Iterable[int]) -> dict[str, int]:
-    """Packets by the name of what became of them, without the zeros."""
+    """Return the packets by the name of what became of them, without the zeros."""
     return {name: count for name, count in zip(OUTCOME_NAMES, packets, strict=True) if count}
 
 

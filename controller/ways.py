@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CALM_S: Final = 1.0
-"""Between two probes of a storage node while all is well."""
+"""Seconds between two probes of a storage node while all is well."""
 ALARMED_S: Final = HEARTBEAT_S
-"""Between two while it may not be."""
+"""Seconds between two probes while something may be wrong."""
 ALARM_S: Final = 3.0
-"""How long all are probed more often for one thing that was noticed."""
+"""Seconds for which all are probed more often after something was noticed."""
 ANSWER_S: Final = 0.3
 """A probe that was not answered by then is noticed."""
 LOST_S: Final = 0.5
@@ -31,7 +31,7 @@ LOST_S: Final = 0.5
 UNREACHED: Final = 6
 """A storage node that answers none of so many probes is not reached."""
 UNREACHED_IN_DOUBT: Final = 3
-"""Where nodes suspect it, too."""
+"""Number of unanswered probes that suffice if nodes suspect the storage node, too."""
 WINDOW_S: Final = 2.5
 """Ways are compared by the probes of so long, at least by LEAST_PROBES of them."""
 LEAST_PROBES: Final = 10
@@ -43,25 +43,25 @@ AS_GOOD: Final = 0.1
 QUORUM: Final = 2
 """Nodes at so many ports have to suspect a storage node, or it is not in doubt."""
 SUSPICION_S: Final = 3.0
-"""How long a suspicion counts; nodes repeat it every second or two."""
+"""Seconds for which a suspicion counts; nodes repeat it every second or two."""
 MAX_DOUBTERS: Final = 1024
 """Nodes whose suspicions are remembered; a switch has fewer ports."""
 RECENT_S: Final = 5.0
-"""How long the delays of answers and of HELLOs are remembered."""
+"""Seconds for which the delays of answers and of HELLOs are remembered."""
 MOST_DELAYS: Final = 64
 """Number of delays that are remembered of each way."""
 PATIENCE: Final = 3.0
-"""Nothing counts as missing before so many times the longest recent delay on other ways."""
+"""Factor of the longest recent delay on other ways before which nothing counts as missing."""
 MOST_PATIENCE_S: Final = 1.5
 """Below the time after which a PUT is given up."""
 NOBODY_REACHED_S: Final = 5.0
-"""Where no probe is answered by anybody who is heard, it is the controller or its switch that can't send: a
-list on which nobody is up helps nobody."""
+"""Seconds of silence after which a storage node is not reached although no other is reached either. Then it
+is probably the controller or its switch that can't send, and a list on which nobody is up helps nobody."""
 _SEQUENCES: Final = 1 << 32
 
 
 class Way:
-    """To one storage node and back."""
+    """Path to one storage node and back."""
 
     def __init__(self) -> None:
         self.is_silent = False
@@ -76,7 +76,7 @@ class Way:
         """When an answer or a HELLO came, and how late it was."""
 
     def heard(self, now_s: float) -> None:
-        """A HELLO comes, one in HEARTBEAT_S or more often."""
+        """Take note of a HELLO; one comes in HEARTBEAT_S, or more often."""
         late_s = now_s - self._heard_s - HEARTBEAT_S
         if 0 < late_s <= MOST_PATIENCE_S:  # who was away was not late
             self._delays.append((now_s, late_s))
@@ -109,7 +109,7 @@ class Way:
             self._delays.append((now_s, now_s - sent_s))
 
     def forget(self) -> None:
-        """What was sent may never have left, or the answers never have been heard."""
+        """Forget what was sent and heard: probes may never have left, and answers may have been missed."""
         self._probes.clear()
         self._answered.clear()
 
@@ -138,17 +138,17 @@ class Way:
 
 
 class Ways:
-    """To all storage nodes, by address."""
+    """Paths to all storage nodes, by address."""
 
     def __init__(self, first: int) -> None:
-        """`first` is the number of the first probe."""
+        """Make the paths; `first` is the number of the first probe."""
         self._number = first % _SEQUENCES
         self._ways: dict[str, Way] = {}
         self._alarm_s = float("-inf")
         """Until when all are probed often."""
 
     def heard(self, address: str, answers: int, now_s: float) -> None:
-        """A storage node says HELLO, and which probe it heard last."""
+        """Take a HELLO of a storage node, which says which probe it heard last."""
         way = self._ways.setdefault(address, Way())
         if way.is_silent:
             way.is_silent = False
@@ -169,17 +169,17 @@ class Ways:
         return min(MOST_PATIENCE_S, PATIENCE * median_low(delays_s))
 
     def silent(self, address: str) -> None:
-        """It says none any more."""
+        """Note that a storage node says HELLO no more."""
         if address in self._ways:
             self._ways[address].is_silent = True
 
     def forget(self, address: str) -> None:
-        """What was heard of it says nothing: the controller did not listen."""
+        """Forget what was heard of a storage node, because the controller did not listen."""
         if address in self._ways:
             self._ways[address].forget()
 
     def alarm(self, now_s: float) -> None:
-        """Something may be wrong: look closely."""
+        """Look closely, because something may be wrong."""
         self._alarm_s = now_s + ALARM_S
 
     def due_s(self, addresses: Iterable[str]) -> float:
@@ -191,7 +191,8 @@ class Ways:
         return oldest_s + (ALARMED_S if newest_s < self._alarm_s else CALM_S)
 
     def probe(self, addresses: Iterable[str], now_s: float) -> dict[str, int]:
-        """Of these the ones that are to be probed now, each with its probe's number: all when one is due."""
+        """Return the storage nodes that are to be probed now, each with its probe's number: all when one is
+        due."""
         ways = self._probed(addresses)
         if self.due_s(ways) > now_s:
             return {}
@@ -238,14 +239,14 @@ class Ways:
 
 
 class Doubts:
-    """Which storage nodes the nodes suspect. One node alone, whatever it says, puts none in doubt."""
+    """Storage nodes that nodes suspect. One node alone, whatever it says, puts none in doubt."""
 
     def __init__(self) -> None:
         self._suspected: dict[str, tuple[float, frozenset[int]]] = {}
         """By node: when it said so, and the numbers of the storage nodes."""
 
     def heard(self, node: str, suspects: frozenset[int], now_s: float) -> None:
-        """A node says whom it suspects; the switch has checked that it is that node."""
+        """Take note of whom a node suspects; the switch has checked that it is that node."""
         self._suspected.pop(node, None)
         if suspects:
             if len(self._suspected) >= MAX_DOUBTERS:

@@ -1,6 +1,6 @@
-"""What looks after one switch: keeps a session open and drives the switch's pool, in a thread of its own.
+"""Worker of one switch: keeps a session open and drives the switch's pool, in a thread of its own.
 
-The same can be driven from outside, step by step and by another clock (`connect`, `step`, `disconnect`).
+It can also be driven from outside, step by step and by another clock (`connect`, `step`, `disconnect`).
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_S: Final = 0.02
-"""Between two looks at what there is to push."""
+"""Seconds between two looks at what there is to push."""
 LEAST_WAIT_S: Final = 0.001
 WATCH_S: Final = 1.5 * HEARTBEAT_S
-"""Between two looks at storage nodes that are heard: a heartbeat comes before. HEARTBEAT_S when none came."""
+"""Seconds between two looks at storage nodes that are heard; a heartbeat comes before. HEARTBEAT_S if none
+came."""
 OUTCOMES_PERIOD_S: Final = 1.0
-"""At the least."""
+"""Least seconds between two readings of the outcomes."""
 READ_BACK_PERIOD_S: Final = 1.0
 """The least time between two read-backs of a switch that keeps refusing things."""
 FIRST_BACKOFF_S: Final = 0.1
@@ -49,10 +50,10 @@ class Clocks:
     """Seconds, by different clocks."""
 
     wall_s: Callable[[], float] = time.time
-    """Since 1970."""
+    """Function that returns the seconds since 1970."""
     monotonic_s: Callable[[], float] = time.monotonic
     cpu_s: Callable[[], float] = time.thread_time
-    """That this thread used."""
+    """Function that returns the seconds of CPU time that this thread used."""
 
 
 class SwitchWorker:
@@ -69,7 +70,8 @@ class SwitchWorker:
         switches: int = 1,
         deletions: Deletions | None = None,
     ) -> None:
-        """`switches`: how many this process looks after, so that counters are read at a pace it can bear."""
+        """Make a worker. `switches` is how many this process looks after, so that counters are read at a pace
+        it can bear."""
         self.name, self.session, self.pool = name, session, pool
         self._clocks = clocks or Clocks()
         self._hosts = tuple(hosts)
@@ -120,7 +122,7 @@ class SwitchWorker:
             self.ready.set()
 
     def _serve_once(self) -> None:
-        """One session, and the wait before the next."""
+        """Serve one session, and wait before the next."""
         backoff_s = 0.0
         try:
             self.connect()
@@ -231,5 +233,5 @@ class SwitchWorker:
         return next_period_s(self._clocks.cpu_s() - began_s, self._switches)
 
     def _took_outcomes(self, now_s: float) -> None:
-        """They were read, alone or with the hits."""
+        """Note that outcomes were read, alone or with the hits."""
         self._next_outcomes_s = now_s + least_period_s(self._switches, OUTCOMES_PERIOD_S)

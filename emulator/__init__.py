@@ -1,4 +1,4 @@
-"""What makes hosts, switches and controller play a scenario on this machine, and what is recorded of it.
+"""Emulator: runs hosts, switches and controller of a scenario on this machine, and records the results.
 
 results = emulator.play(scenario.load_scenario("scenario.toml")[0])
 """

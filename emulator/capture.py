@@ -1,7 +1,7 @@
-"""Captures: what passes the ports of switches, written down by tcpdump in their namespaces.
+"""Captures of the packets at ports of switches, by tcpdump in the switches' namespaces.
 
-A host's traffic is captured at the other end of its cable, where packets are as they are on the wire: in the
-host itself the kernel has merged bursts of them already (GRO).
+A host's traffic is captured at the switch's end of its cable, where packets are as they are on the wire: in
+the host the kernel has merged bursts of them already (GRO).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from topologies.process import Process, end_process
 from topologies.running import RunningNetwork
 
 BUFFER_KIB = 32 << 10
-"""Of the kernel's, for each capture."""
+"""KiB of the kernel's buffer for each capture."""
 READY_TIMEOUT_S = 10.0
 _LOOK_S = 0.02
 _LOST = re.compile(r"(\d+) packets? dropped by kernel")
@@ -29,24 +29,24 @@ WHOLE_PACKETS = 0
 
 
 class CaptureError(ExperimentError):
-    """Nothing can be captured there."""
+    """A capture is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturePlace:
-    """Where to capture: one port of a switch, or all of them."""
+    """Place of a capture: one port of a switch, or all of them."""
 
     switch: str
     port: int | None = None
 
     @property
     def interface(self) -> str:
-        """Return the interface's name in the switch's namespace, as tcpdump has it."""
+        """Return the interface's name in the switch's namespace, as tcpdump takes it."""
         return "any" if self.port is None else f"{self.switch}-eth{self.port}"
 
 
 def place_of(fabric: Fabric, name: str) -> CapturePlace:
-    """Return where the traffic of a host or a switch is seen; raises CaptureError for what does not exist."""
+    """Return where to capture the traffic of a host or switch; raises CaptureError if it does not exist."""
     if name in fabric.switches:
         return CapturePlace(name)
     for switch in fabric.switches:
@@ -59,10 +59,10 @@ def place_of(fabric: Fabric, name: str) -> CapturePlace:
 
 @dataclass
 class Capture:
-    """One running or ended capture."""
+    """A running or ended capture."""
 
     file: Path
-    """In pcap's format, with nanoseconds; frames of Ethernet, of all ports LINUX_SLL2."""
+    """File in nanosecond pcap format; frames are Ethernet at one port, LINUX_SLL2 at all ports."""
     lost: int = 0
     """Packets that the kernel dropped because tcpdump was too slow."""
 
@@ -75,9 +75,9 @@ def capturing(
     expression: str = "",
     bytes_each: int = 0,
 ) -> Iterator[list[Capture]]:
-    """Capture until the end of the block, one file a place; `bytes_each` of a packet, WHOLE_PACKETS for all.
+    """Capture packets until the block ends, in one file for each place.
 
-    Raises CaptureError when tcpdump can't.
+    `bytes_each` are kept of a packet, all with WHOLE_PACKETS. Raises CaptureError if tcpdump fails.
     """
     captures: list[Capture] = []
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The controller of a running network: its configuration from the fabric, and its process."""
+"""Controller of a running network: its configuration from the fabric, and its process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from topologies.running import RunningNetwork
 def start_controller(
     config: Config, network: RunningNetwork, directory: Path, events: Events | None = None
 ) -> LineProcess:
-    """Start it with its files in `directory`; it says "ready" when the switches are as they should be."""
+    """Start the controller with its files in `directory`; it says "ready" when the switches are set up."""
     path, result = directory / "controller.json", directory / "controller.result.json"
     path.write_text(config_text(config))
     command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
@@ -42,7 +42,10 @@ def start_controller(
 
 
 def stand_behind(controller: LineProcess) -> None:
-    """Put a controller that is ready behind the hosts, from whom it would take nothing on its own machine."""
+    """Give a controller that is ready less CPU precedence than the hosts.
+
+    On a machine of its own it would take no CPU from them.
+    """
     put_session_behind(controller.process.pid)
 
 
@@ -55,9 +58,9 @@ def switch_configs(
     pool: PoolSize,
     tenants: Mapping[str, tuple[int, ...]] = NO_TENANTS,
 ) -> tuple[SwitchConfig, ...]:
-    """Return what the controller has to know of each switch, each with a pool of the same size.
+    """Return the controller's configuration of each switch, all with pools of the same size.
 
-    `tenants` by host.
+    `tenants` has the numbers of the tenants by host.
     """
     tls = _tls(network.certificates)
     return tuple(
@@ -75,7 +78,7 @@ def switch_config(
     address: str = "",
     tls: ClientTls | None = None,
 ) -> SwitchConfig:
-    """Return what the controller has to know of one switch, which it reaches at `address`."""
+    """Return the controller's configuration of one switch, which it reaches at `address`."""
     return SwitchConfig(
         name=name,
         device_id=fabric.device_id(name),

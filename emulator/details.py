@@ -1,4 +1,4 @@
-"""results/run/details.json: what the page is drawn from, and what a reader who wants another figure loads."""
+"""results/run/details.json: data of the run's page, and of readers who want other figures."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from emulator.repeats import Repeats
 from emulator.scenario import Scenario
 
 MOST_LATENCIES = 20_000
-"""Of a mode in the file; more are thinned evenly, which leaves the distribution as it is."""
+"""Number of latencies of a mode in the file; more are thinned evenly, which preserves the distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """One play in full."""
+    """Details of one run."""
 
     timeline: list[dict[str, Any]]
-    """emulator.timeline.Sample, one each half second."""
+    """Samples as emulator.timeline.Sample, one each half second."""
     requests: list[dict[str, Any]]
-    """hostlib.node.request_record.RequestRecord and the node that served it."""
+    """Records of requests as hostlib.node.request_record.RequestRecord, with the node that served each."""
     get_ms: list[float]
-    """Block requested to block checked, in order of size."""
+    """Times in ms from a block's request to its check, in ascending order."""
     fragments: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By node: those received by origin, those that came merged, those asked for again."""
+    """Fragments by node: received from pool and home, received merged, and requested again."""
     hottest: list[dict[str, Any]] = field(default_factory=list)
-    """What the pools did with the blocks wanted most, and why (controller.process); times of the run."""
+    """Events in the pools of the blocks that were requested most, with reasons (controller.process); times of
+    the run.
+    """
 
 
 def details_of(measured: Measurements) -> Details:
-    """Return the details of what the processes measured."""
+    """Return the details of a run's measurements."""
     requests = [
         {"node": name, **record} for name, worker in measured.workers.items() for record in worker["records"]
     ]
@@ -62,7 +64,7 @@ def _hottest(measured: Measurements) -> list[dict[str, Any]]:
 
 
 def topology_of(scenario: Scenario) -> dict[str, Any]:
-    """Return the network as the page draws it: vertices by kind, links with their rates in bit/s."""
+    """Return the network as the page draws it: vertices by kind, and links with their rates in bit/s."""
     fabric = scenario.fabric
     return {
         "nodes": list(fabric.nodes),
@@ -80,7 +82,7 @@ def topology_of(scenario: Scenario) -> dict[str, Any]:
 def write_details(
     path: Path, about: dict[str, object], scenario: Scenario, repeats: Repeats, details: dict[str, Details]
 ) -> dict[str, Any]:
-    """Write the details of the typical plays and return them; a reader never sees half of the file."""
+    """Write the details of the typical runs and return them; a reader never sees half of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {
         "about": about,

@@ -1,4 +1,4 @@
-"""One play of a scenario on a real network: start everything, play, collect what each part measured."""
+"""One run of a scenario on a real network: start everything, run the trace, collect measurements."""
 
 from __future__ import annotations
 
@@ -37,54 +37,57 @@ from topologies.running import RunningNetwork
 
 START_DELAY_S = 0.5
 SILENCE_S = 60.0
-"""Processes report every second: this long without a word means that something hangs."""
+"""Seconds without a message that mean that something hangs: processes report every second."""
 
 REPORT_S = 0.25
-"""Between two looks at all processes' progress: each says so by itself, and there may be hundreds."""
+"""Seconds between two summaries of all processes' progress: there may be hundreds, and each reports."""
 IDLE_S = 2.0
-"""How long the background is measured."""
+"""Seconds for which the background is measured."""
 BESIDE = {ROUTER: "hostlib.peer.router", INDEX: "hostlib.peer.index"}
-"""Programs that are on no host of the network: what they are told and tell does not come over that of KV."""
+"""Programs on no host of the network: their messages do not use the links that carry KV."""
 
 Result = TypeVar("Result")
 _Beside = Mapping[str, LineProcess]
-"""The programs of BESIDE that a play has, by name."""
+"""Programs of BESIDE that a run has, by name."""
 OnProgress = Callable[[int, int, dict[str, int]], None]
-"""Called with requests completed, requests in all, and blocks by source so far."""
+"""Function of requests completed, requests in all, and blocks by source so far."""
 
 
 @dataclass
 class Measurements:
-    """Raw results of one play, by process."""
+    """Raw results of one run, by process."""
 
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
     stores: dict[str, dict[str, Any]] = field(default_factory=dict)
     controller: dict[str, Any] = field(default_factory=dict)
     router: dict[str, Any] | None = None
-    """None where requests were shared out beforehand."""
+    """Result of the router; None if requests were assigned beforehand."""
     index: dict[str, Any] | None = None
-    """None where there are storage nodes."""
+    """Result of the index; None if there are storage nodes."""
     storage_egress_bytes: int = 0
-    """What the hosts that answer GETs sent: storage nodes, or nodes that lend, what they ask for included."""
+    """Bytes that hosts that answer GETs sent: storage nodes, or nodes that lend memory, with their own
+    requests.
+    """
     link_drops: int = 0
     wall_s: float = 0.0
     started_s: float = 0.0
-    """When all parts were ready (CLOCK_MONOTONIC)."""
+    """Time at which all parts were ready (CLOCK_MONOTONIC)."""
     start_s: float = 0.0
-    """Second 0 of the trace (CLOCK_MONOTONIC)."""
+    """Time of second 0 of the trace (CLOCK_MONOTONIC)."""
     cpu: CpuUse = field(default_factory=CpuUse)
     timeline: list[Sample] = field(default_factory=list)
     usage: dict[str, CpuTime] = field(default_factory=dict)
-    """CPU time while the trace ran, by role: node, store, switch, controller, watch (this process),
-    router or index where there is one."""
+    """CPU time while the trace ran, by role: node, store, switch, controller, watch (this process), router,
+    index.
+    """
     control_apart: bool = False
     """Whether the controller had a machine of its own."""
     usage_s: float = 0.0
-    """How long that was: a little more than `wall_s`, from before the start to after the end."""
+    """Seconds over which `usage` was counted, a little more than `wall_s`."""
 
 
 def _at_most_every(period_s: float, do: Callable[[], None]) -> Callable[[], None]:
-    """`do`, unless it was done less than that ago."""
+    """Return a function that calls `do`, unless it did so less than `period_s` ago."""
     next_s = 0.0
 
     def maybe() -> None:
@@ -97,7 +100,7 @@ def _at_most_every(period_s: float, do: Callable[[], None]) -> Callable[[], None
 
 
 class Emulation:
-    """Plays a scenario on a running network whose switches are started anew for each play."""
+    """Runner of a scenario on a running network; the switches are restarted for each run."""
 
     def __init__(
         self,
@@ -108,8 +111,11 @@ class Emulation:
         kv_file: Path | None = None,
         machines: Machines | None = None,
     ) -> None:
-        """`watch` is entered while hosts, controller and switches run; `kv_file` is real KV for blocks.
-        `machines`: those that the network is on, if it is not on this one."""
+        """Start nothing yet. `watch` is entered while hosts, controller and switches run.
+
+        `kv_file` has real KV for blocks. `machines` are those that carry the network, if it is not on this
+        one.
+        """
         self._machines = ThisMachine(network) if machines is None else machines
         self._kv_file = kv_file
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
@@ -117,12 +123,14 @@ class Emulation:
         self._plays = 0
 
     def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
-        """Play the trace once. Raises CrashError, ProcessError or EngineError when a part fails."""
+        """Run the trace once. Raises CrashError, ProcessError or EngineError if a part fails."""
         return self._run(mode, lambda play, running, beside: play.measure(running, beside, on_progress))
 
     def background(self, mode: Mode) -> float:
-        """Cores that the started network takes while nobody asks for anything, the watch included. Raises as
-        `play` does."""
+        """Return how many cores the started network takes without requests, including the watch.
+
+        Raises as `play` does.
+        """
         return self._run(mode, lambda play, running, beside: play.idle(running, beside))
 
     def _run(self, mode: Mode, do: Callable[[_Play, Running, _Beside], Result]) -> Result:
@@ -155,7 +163,7 @@ class _Play:
         self._events: Events = queue.SimpleQueue()
 
     def run(self, mode: Mode, config: Config, do: Callable[[Running, _Beside], Result]) -> Result:
-        """Start everything, do that when all is ready, and end everything."""
+        """Start everything, call `do` when all is ready, and end everything."""
         controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
@@ -170,11 +178,11 @@ class _Play:
         try:
             with self._watch(running):
                 return do(running, beside)
-        finally:  # where a part failed, the others still run
+        finally:  # if a part failed, the others still run
             end_processes(process.process for process in (*workers, *stores, *beside.values(), controller))
 
     def idle(self, running: Running, beside: _Beside) -> float:
-        """Cores that all of it takes without a request."""
+        """Return how many cores everything takes without a request."""
         hosts = (*running.nodes, *running.stores, *beside.values())
         processes = [host.process for host in (*hosts, running.controller)]
         processes += self._network.switch_processes.values()
@@ -188,11 +196,11 @@ class _Play:
             return (self._used_s(processes) - before_s) / (time.monotonic() - began_s)
 
     def _used_s(self, processes: Iterable[Process]) -> float:
-        """CPU time of these and of this process so far."""
+        """Return the CPU time in seconds of these processes and of this process so far."""
         return self._machines.cpu_time(processes).total_s + time.process_time()
 
     def measure(self, running: Running, beside: _Beside, on_progress: OnProgress) -> Measurements:
-        """Play the trace."""
+        """Run the trace and return what was measured."""
         workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic(), control_apart=self._machines.control_apart)
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
@@ -235,7 +243,7 @@ class _Play:
         }
 
     def _start_at(self, host: LineProcess, start_s: float) -> None:
-        """Tell a host when second 0 is (our CLOCK_MONOTONIC); it is told by its own clock."""
+        """Send a host the time of second 0, converted from our CLOCK_MONOTONIC to its own."""
         ahead_s = 0.0 if host.name in BESIDE else self._network.clock_ahead_s(host.name)
         host.send(f"start {start_s + ahead_s}")
 

@@ -1,4 +1,4 @@
-"""From what the processes measured to the figures of the summary."""
+"""Figures of the summary, computed from the processes' measurements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ NO_TENANTS: Mapping[str, Tenant] = MappingProxyType({})
 def evaluate(
     measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS, target_s: float | None = None
 ) -> RunResult:
-    """Return one run's figures; `tenants` by node, `target_s` to the first token in the emulation."""
+    """Return one run's figures.
+
+    `tenants` are by node. `target_s` is the target for the first token, in seconds of the emulation.
+    """
     workers = list(measured.workers.values())
     records = [record for worker in workers for record in worker["records"]]
     gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
@@ -87,7 +90,7 @@ def evaluate(
 
 
 def levels_of(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Blocks of all streams by level, text last."""
+    """Return the number of blocks of all streams by level; text is last."""
     counts = sum((Counter(record["levels"]) for record in records), Counter[str]())
     return dict(sorted(counts.items()))
 
@@ -105,7 +108,7 @@ def target_of(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetRe
 
 
 def strain(measured: Measurements) -> Strain:
-    """How the machine bore the run."""
+    """Return how much the run loaded the machine."""
     hosts = measured.workers | measured.stores
     beside = {"router": measured.router, "index": measured.index}
     watched = hosts | {name: one for name, one in beside.items() if one is not None}

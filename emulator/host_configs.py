@@ -1,5 +1,4 @@
-"""Configuration files of a scenario's hosts: workers, storage nodes, and the router or index where there is
-one."""
+"""Configuration files of a scenario's hosts: workers, storage nodes, router and index."""
 
 from __future__ import annotations
 
@@ -18,13 +17,13 @@ from workload.schedule import CONDUCTOR
 
 SSD_BLOCKS = 100_000
 Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
-"""Keys and fragments of what a host that answers GETs, by its address, holds from the start."""
+"""Blocks that hosts which answer GETs hold from the start: keys with numbers of fragments, by address."""
 LOOKS_PER_S = 640.0
-"""At how late timers are, by all hosts together: a look wakes a process, and that is 70 us of CPU."""
+"""Looks at timers per second by all hosts together: each wakes a process, which costs 70 us of CPU."""
 SeenBy = Callable[[str, Path], Path]
-"""Where a host finds what is at a path of ours (topologies.running)."""
+"""Function that returns where a host finds the file at a path of this machine (topologies.running)."""
 ROUTER, INDEX = "router", "index"
-"""The names of their processes and files; no host has them."""
+"""Names of the processes and files of router and index; no host has them."""
 
 
 def write_host_configs(
@@ -33,11 +32,10 @@ def write_host_configs(
     kv_file: Path | None = None,
     seen_by: SeenBy = lambda name, path: path,
 ) -> dict[str, Path]:
-    """Write a configuration file for every host, the router and the index, and the files these name; return
-    their paths by name.
+    """Write a configuration file for every host, the router and the index, with the files that they name.
 
-    `kv_file` is what blocks hold, if it is real KV (emulator.real_kv). Files of a host are named NAME.* here,
-    and in the configuration as that host sees them.
+    Returns the paths by name. `kv_file` has the content of blocks if it is real KV (emulator.real_kv). Files
+    of a host are named NAME.* here, and in the configuration as that host sees them.
     """
     homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.answering]
     lends = scenario.options.lends
@@ -49,7 +47,7 @@ def write_host_configs(
             "result": str(seen_by(name, directory / f"{name}.result.json")),
             "homes": homes,
             "replicas": scenario.options.storage.replicas,
-            # Nodes that lend all stay: nobody has to hear who is there.
+            # Nodes that lend memory all stay, so none has to be told which nodes there are.
             "controller": None if lends else str(scenario.fabric.controller_of(name).ipv4),
             "kv_file": None if kv_file is None else str(kv_file),
             "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / LOOKS_PER_S),
@@ -70,12 +68,12 @@ def write_host_configs(
 
 
 def router_socket(scenario: Scenario, directory: Path) -> Path | None:
-    """Return where the router of a play listens; None where there is none."""
+    """Return the path of the socket of a run's router; None if there is no router."""
     return directory / ROUTER if scenario.options.workload.scheduler == CONDUCTOR else None
 
 
 def _index_socket(scenario: Scenario, directory: Path) -> Path | None:
-    """Where the index of a play listens; None where there is none."""
+    """Return the path of the socket of a run's index; None if there is no index."""
     return directory / INDEX if scenario.options.lends else None
 
 
@@ -113,7 +111,7 @@ def _router(scenario: Scenario, homes: list[str], preloads: Preloads, directory:
 
 
 def _serving(scenario: Scenario) -> dict[str, object]:
-    """The model as nodes and router have to know it."""
+    """Return the settings of the model that nodes and router need."""
     return {
         "block_tokens": scenario.trace.block_tokens,
         "model": scenario.options.model_choice.preset,
@@ -171,7 +169,7 @@ def _store(scenario: Scenario, name: str, directory: Path, seen_by: SeenBy) -> d
 
 
 def _held(scenario: Scenario, held: Sequence[tuple[bytes, int]]) -> str:
-    """The preload file of a store: lengths where a codec makes blocks differ."""
+    """Return the text of a host's preload file, with lengths if a codec makes blocks differ."""
     if scenario.options.model.codec == NONE:
         return "".join(f"{key.hex()}\n" for key, _ in held)
     unit = scenario.scale.fragment_bytes
@@ -179,9 +177,9 @@ def _held(scenario: Scenario, held: Sequence[tuple[bytes, int]]) -> str:
 
 
 def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
-    """What each store holds at the start, with fragments: the past's blocks, least recently used first.
+    """Return the blocks of the past that each store holds at the start, least recently used first.
 
-    With tenants, nothing: a storage node has no secret to name and seal their blocks with.
+    With tenants they hold nothing: a storage node has no secret to name and seal blocks with.
     """
     if scenario.tenants:
         return {home: [] for home in homes}
@@ -194,8 +192,10 @@ def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
 
 
 def _spread(scenario: Scenario, homes: list[str]) -> Preloads:
-    """What each node that lends holds at the start, of those that are there: the past's blocks, dealt out by
-    their keys as in the simulator."""
+    """Return the blocks of the past that each lending node holds at the start.
+
+    They are spread by their keys over the nodes that are there from the start, as in the simulator.
+    """
     held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
     there = len(homes) - scenario.options.nodes.joining
     for key in _past(scenario):
@@ -205,7 +205,7 @@ def _spread(scenario: Scenario, homes: list[str]) -> Preloads:
 
 
 def _past(scenario: Scenario) -> Iterable[bytes]:
-    """Keys of the past's blocks, least recently used first."""
+    """Return the keys of the past's blocks, least recently used first."""
     keys = scenario.key_space
     recency: dict[bytes, None] = {}
     for request in scenario.trace.past:

@@ -1,5 +1,4 @@
-"""Computes the KV of a trace's blocks with a real model, and writes them to a file
-(hostlib.protocol.kv_file).
+"""Computation of the KV of a trace's blocks with a real model, into a file (hostlib.protocol.kv_file).
 
     python -m emulator.kv_blocks JOB.json     (in the engines' environment)
 
@@ -8,9 +7,9 @@ JOB  {"model": folder, "block_bytes": n, "seed": n, "chains": [[hash id, ...], .
 stdout  < {"event": "progress", "chains": n}
 stdout  < {"event": "written", "blocks": n, "tokens_a_block": n, "token_bytes": n}
 
-A trace has hash ids and no tokens: each id stands for as many tokens, drawn by the seed, as have room in a
-block of the emulation. Their KV is computed behind that of the blocks before them. What is left of a block's
-bytes, less than a token's, is 0.
+A trace has hash ids and no tokens. Each id stands for as many tokens, drawn by the seed, as fit into a block
+of the emulation. Their KV is computed after that of the blocks before them. The rest of a block, less than
+the bytes of one token, is 0.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 EXIT_UNUSABLE = 3
-"""The model can't be used for this; stderr has why, in one line."""
+"""Exit code if the model can't be used; stderr has the reason in one line."""
 
 
 class UnusableError(Exception):
-    """Why the model can't be used."""
+    """The model can't be used; the message says why."""
 
 
 def main(path: str) -> int:
-    """Exit code 0, or EXIT_UNUSABLE."""
+    """Compute and write the KV; returns exit code 0, or EXIT_UNUSABLE."""
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     try:
         _write(job)
@@ -89,7 +88,7 @@ def _check_length(model: Any, tokens: int, chains: list[list[int]]) -> None:
 
 
 def _blocks(model: Any, ids: list[int], tokens: int, seed: int) -> list[bytes]:
-    """The KV of each block of a chain."""
+    """Return the KV of each block of a chain."""
     import torch
     from transformers import DynamicCache
 

@@ -1,4 +1,4 @@
-"""Playing a scenario from a program or a notebook."""
+"""Running a scenario from a program or a notebook."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from topologies.network import Network
 
 
 def play(scenario: Scenario) -> dict[str, RunResult]:
-    """Play a scenario once in each of its modes (`emulation.modes`) and return what was measured, by mode.
+    """Run a scenario once in each of its modes (`emulation.modes`) and return the results by mode.
 
-    It needs root and Mininet, and takes a minute or two for each mode. Where `emulation.sigma` is open, the
-    most detailed scale of the topology is used; whether the machine kept up with it says `overloaded` of each
-    result. Nothing is written, and nothing of the network is left afterwards. Raises OptionError for a
-    scenario that the emulator can't play, TopologyError on a machine that can't play any, EngineError where
-    the P4 program can't be compiled, and CrashError or ProcessError where a part fails.
+    It needs root and Mininet, and takes a minute or two for each mode. If `emulation.sigma` is open, the most
+    detailed scale of the topology is used. `overloaded` of each result says whether the machine kept up.
+    Nothing is written, and nothing of the network is left afterwards.
+
+    Raises OptionError for a scenario that the emulator can't run, TopologyError on a machine that can't run
+    any, EngineError if the P4 program can't be compiled, and CrashError or ProcessError if a part fails.
     """
     build_core()
     options = _as_played(scenario)
@@ -39,7 +40,7 @@ def play(scenario: Scenario) -> dict[str, RunResult]:
 
 
 def _as_played(scenario: Scenario) -> RunOptions:
-    """Return the scenario as the emulator reads it."""
+    """Return the scenario as the emulator's options."""
     if isinstance(scenario, RunOptions):
         return scenario
     return RunOptions(**{one.name: getattr(scenario, one.name) for one in dataclasses.fields(scenario)})

@@ -1,4 +1,4 @@
-"""Whether the machine kept up: a scale model is only true while it does."""
+"""Check whether the machine kept up: a scale model is only true while it does."""
 
 from __future__ import annotations
 
@@ -16,35 +16,41 @@ from v1model.precedence import FORWARDING
 
 SAMPLE_PERIOD_S = 0.5
 SWITCH_SAMPLES = 5
-"""Of a switch's threads for each one of the machine: bursts that a switch can't follow are short."""
+"""Samples of a switch's threads for each sample of the machine: bursts that a switch can't follow are short.
+"""
 FAMILY_SAMPLES = 10
-"""Samples of a switch after which its processes and threads are listed again."""
+"""Number of samples of a switch after which its processes and threads are listed again."""
 
-# What a run may show and still count. Emulated times are milliseconds: a host that wakes 25 ms late
-# adds that to a GET. A machine that is busy to the last tenth delays everything by some, unless what keeps it
-# busy gives way to the run; so then timers have to prove that it does.
+# Limits that a run may reach and still count. Emulated times are milliseconds: a host that wakes 25 ms late
+# adds that to a GET. A machine without CPU to spare delays everything, unless what keeps it busy has lower
+# precedence than the run. Timers then have to prove that it has.
 MOST_CPU_SHARE = 0.9
 MOST_BUSY_SAMPLES = 0.1
 MOST_LATE_P99_MS = 25.0
 MOST_LATE_BUSY_P99_MS = 10.0
-"""Of a machine without CPU to spare."""
+"""Limit of lateness at the 99th percentile, in ms, on a machine without CPU to spare."""
 MOST_BUSY_SWITCH = 0.02
-"""Share of the time in which a switch's busiest thread may have no pause: packets queue inside it then, where
-a real switch has no queue. BMv2's median GET is five times that of the embedded switch for that reason."""
+"""Share of the time in which a switch's busiest thread may have no pause.
+
+Packets then queue inside it, where a real switch has no queue. BMv2's median GET is five times that of the
+embedded switch for that reason.
+"""
 MOST_CONTROL_SHARE = 0.03
-"""Of all cores, by the controller: on a machine of its own it would take nothing from the hosts. Whether this
-much shows in the figures is what `make run MODES=no_pool,phantom` measures."""
+"""Share of all cores that the controller may take: on a machine of its own it would take nothing from hosts.
+
+`make run MODES=no_pool,phantom` measures whether this much shows in the figures.
+"""
 
 
 _FORWARDING = FORWARDING.encode()
 
 
 class _Threads:
-    """How long the busiest thread of one process tree had something to do, from sample to sample.
+    """Busy time of the busiest thread of one process tree, from sample to sample.
 
-    That is the time it ran and the time it waited for a CPU: packets queue in a switch that is kept from
-    running as in one that can't run faster. Where one thread is known to forward, the others don't count; to
-    look at all of them, ten times a second for twenty switches, is 1 % of two cores.
+    A thread is busy while it runs or waits for a CPU: packets queue in a switch that is kept from running as
+    in one that can't run faster. If one thread is known to forward, only that one counts. Looking at all of
+    them, ten times a second for twenty switches, takes 1 % of two cores.
     """
 
     def __init__(self, pid: int) -> None:
@@ -54,7 +60,7 @@ class _Threads:
         self._busy_ns: dict[str, int] = {}
 
     def busiest_s(self) -> float:
-        """The most that any of its threads had to do since the last call; 0 for one that has ended."""
+        """Return the busiest thread's busy seconds since the last call; 0 if its process has ended."""
         if self._samples % FAMILY_SAMPLES == 0:
             threads = [thread for pid in family_of(self._pid) for thread in _threads_of(pid)]
             forwarding = [thread for thread in threads if _read(f"{thread}/comm").strip() == _FORWARDING]
@@ -69,8 +75,10 @@ class _Threads:
 
 
 def family_of(pid: int) -> list[int]:
-    """Return a process and all that came of it, by what the kernel says of each thread: a look at all
-    processes of the machine, for each of many switches, is a tenth of a core."""
+    """Return a process id and those of all its descendants, read from the kernel's files of each thread.
+
+    A look at all processes of the machine, for each of many switches, would take a tenth of a core.
+    """
     family = [pid]
     for thread in _threads_of(pid):
         for child in _read(f"{thread}/children").split():
@@ -87,13 +95,13 @@ def _threads_of(pid: int) -> list[str]:
 
 
 def _busy_ns(schedstat: str) -> int:
-    """Running and waiting for a CPU, by the scheduler's own count; 0 for a thread that has ended."""
+    """Return the ns that a thread ran or waited for a CPU, by the scheduler's count; 0 if it has ended."""
     ran_ns, waited_ns, _ = _read(schedstat).split() or (b"0", b"0", b"0")
     return int(ran_ns) + int(waited_ns)
 
 
 def _read(path: str) -> bytes:
-    """A small file of the kernel's, in three calls; nothing of what has ended."""
+    """Return a small file of the kernel, read in three system calls; b"" if its process has ended."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -107,11 +115,13 @@ def _read(path: str) -> bytes:
 
 
 class CpuWatch:
-    """Samples the machine's CPU and the switches' threads in the background. Use it as a context manager: it
-    samples inside, also where the inside raises."""
+    """Background sampler of the machine's CPU and the switches' threads.
+
+    Use it as a context manager: it samples until the block ends, also when the block raises.
+    """
 
     def __init__(self, switches: Iterable[int] = ()) -> None:
-        """`switches`: process ids."""
+        """Start nothing yet. `switches` are process ids."""
         self._samples: list[float] = []
         self._switches = [_Threads(pid) for pid in switches]
         self._switch_samples: list[float] = []
@@ -128,7 +138,7 @@ class CpuWatch:
 
     @property
     def use(self) -> CpuUse:
-        """Return what was seen so far: all of it once the watch has ended."""
+        """Return the use so far; it is complete once the watch has ended."""
         if not self._samples:
             return CpuUse()
         return CpuUse(
@@ -159,7 +169,7 @@ def _busy_share(samples: list[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """Seconds of CPU time, in programs and in the kernel on their behalf."""
+    """CPU time in seconds, in programs and in the kernel on their behalf."""
 
     user_s: float = 0.0
     system_s: float = 0.0
@@ -174,29 +184,29 @@ class CpuTime:
 
 
 def cpu_time(pids: Iterable[int]) -> CpuTime:
-    """Return what running processes have used so far, together."""
+    """Return the CPU time that running processes have used so far, summed."""
     times = [psutil.Process(pid).cpu_times() for pid in pids]
     return CpuTime(sum(each.user for each in times), sum(each.system for each in times))
 
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """Mean share of all cores in use, and the shares of samples in which next to nothing was left."""
+    """Mean share of all cores in use, and the shares of samples in which almost no CPU was left."""
 
     mean: float = 0.0
     saturated: float = 0.0
-    """Of the machine."""
+    """Share of samples in which the machine was busy."""
     switch_saturated: float = 0.0
-    """Of the busiest thread of any switch."""
+    """Share of samples in which the busiest thread of any switch was busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strain:
-    """What a run did to the machine."""
+    """Load that a run put on the machine."""
 
     cpu: CpuUse
     late_p99_ms: Mapping[str, float]
-    """Lateness of timers by process."""
+    """Lateness of timers by process: 99th percentile in ms."""
     dropped: Mapping[str, int]
     """Packets lost anywhere but in a modelled link, by place."""
     control: float = 0.0
@@ -208,7 +218,7 @@ class Strain:
         return max(self.late_p99_ms.values(), default=0.0)
 
     def complaints(self) -> list[str]:
-        """Why the figures don't count; empty when they do."""
+        """Return reasons why the figures don't count; empty if they do."""
         found = []
         busy = self.cpu.saturated > MOST_BUSY_SAMPLES
         if busy and self.latest_p99_ms > MOST_LATE_BUSY_P99_MS:
@@ -240,16 +250,17 @@ class Strain:
 
 
 def busy_complaints(shares: Mapping[str, float]) -> list[str]:
-    """Return which parts of an experiment found the machine busy, by their mean share of all cores in use."""
+    """Return the parts of an experiment in which the machine was busy, by their mean share of all cores in
+    use.
+    """
     return [f"{name}: CPU {share:.0%}" for name, share in shares.items() if share > MOST_CPU_SHARE]
 
 
 def advice(scale_given: bool = True, smallest_blocks: bool = False) -> str:
-    """Return what helps a machine that did not keep up, and leave out what is so already.
+    """Return advice for a machine that did not keep up, without what is so already.
 
-    `scale_given` says that the machine did not choose SCALE itself, `smallest_blocks` that a block is one
-    fragment
-    already, so that a larger SCALE would make nothing smaller.
+    `scale_given` says that the machine did not choose SCALE itself. `smallest_blocks` says that a block is
+    one fragment already, so that a larger SCALE would make nothing smaller.
     """
     ways = ["end other programs here", "use fewer HOSTS", "choose a smaller SPEED"]
     if scale_given and not smallest_blocks:

@@ -1,4 +1,4 @@
-"""The machines that a network runs on: how busy they are, and what its processes use of them."""
+"""The machines that carry a network: their load, and the CPU time of the network's processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topologies.running import RunningNetwork
 
 
 class Watching(Protocol):
-    """Samples in the background, as a context manager and inside it alone."""
+    """Background sampler of CPU use. It samples inside its context only."""
 
     def __enter__(self) -> Self: ...
 
@@ -19,25 +19,25 @@ class Watching(Protocol):
 
     @property
     def use(self) -> CpuUse:
-        """Return what was seen, once it has ended."""
+        """Return the CPU use of the samples; complete once the context has ended."""
 
 
 class Machines(Protocol):
-    """What is asked of the machines of a network."""
+    """Measurements that the emulation takes of a network's machines."""
 
     @property
     def control_apart(self) -> bool:
-        """Return whether the controller has a machine of its own, and so takes nothing from the hosts."""
+        """Return whether the controller has a machine of its own, and so takes no CPU from the hosts."""
 
     def watch(self) -> Watching:
-        """Return what samples the CPUs and the threads of the switches that run now."""
+        """Return a sampler of the CPUs and of the threads of the switches that run now."""
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
-        """Return what running processes have used so far, together."""
+        """Return the CPU time that running processes have used so far, summed."""
 
 
 class ThisMachine:
-    """For a network that is on this machine alone."""
+    """The machine of a network that is on this machine alone."""
 
     control_apart = False
 
@@ -45,9 +45,9 @@ class ThisMachine:
         self._network = network
 
     def watch(self) -> CpuWatch:
-        """Return what samples this machine."""
+        """Return a sampler of this machine."""
         return CpuWatch(process.pid for process in self._network.switch_processes.values())
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
-        """Return what running processes have used so far, together."""
+        """Return the CPU time that running processes have used so far, summed."""
         return cpu_time(process.pid for process in processes)

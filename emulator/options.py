@@ -1,4 +1,4 @@
-"""What `make run` is told: a scenario, and the file that it is of."""
+"""Options of `make run`: a scenario, and its file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Told = TypeVar("Told", bound="RunOptions")
 
 
 class ModelChoice(NamedTuple):
-    """MODEL: a preset, or a folder with a model whose KV is real while times are a preset's."""
+    """Model of MODEL: a preset, or a folder with a model whose KV is real while times are a preset's."""
 
     preset: str
     folder: Path | None = None
@@ -31,10 +31,10 @@ class ModelChoice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class RunOptions(Scenario):
-    """What one `make run` plays, and on what: a scenario as the emulator reads it."""
+    """Options of one `make run`: a scenario as the emulator reads it."""
 
     scenario: Annotated[Path, Existing(), Variable("SCENARIO")] = DEMO
-    """TOML file with a scenario, of which variables change what they name."""
+    """TOML file with a scenario; variables override its keys."""
 
     @property
     def model_choice(self) -> ModelChoice:
@@ -45,17 +45,17 @@ class RunOptions(Scenario):
 
     @property
     def results(self) -> Path:
-        """Folder for the results."""
+        """Return the folder for the results."""
         return self.emulation.results
 
     @property
     def scale(self) -> float | None:
-        """Sigma; None where the machine chooses."""
+        """Return sigma; None if the machine chooses it."""
         return None if isinstance(self.emulation.sigma, str) else self.emulation.sigma
 
     @property
     def stores(self) -> int:
-        """Storage nodes; 0 where nodes lend one another their memory."""
+        """Return the number of storage nodes; 0 if nodes lend one another their memory."""
         return 0 if self.lends else self.storage.count
 
     @property
@@ -65,49 +65,49 @@ class RunOptions(Scenario):
 
     @property
     def fetch(self) -> bool:
-        """Return whether nodes fetch at all."""
+        """Return whether nodes fetch blocks at all."""
         return self.nodes.gate != "never"
 
     @property
     def hints(self) -> str:
-        """Return what the gate knows of homes; where nodes lend, an index says it instead."""
+        """Return the source of the gate's knowledge of homes; with lent memory it is an index instead."""
         return ANSWERS if self.lends else self.nodes.hints
 
     @property
     def eviction(self) -> str:
-        """Return which evicted blocks the switch sends to a home; nodes that lend take none."""
+        """Return which evicted blocks the switch sends to a home; nodes that lend memory take none."""
         if self.control.eviction != AUTO:
             return self.control.eviction
         return "drop" if self.lends else "value"
 
     @property
     def pool_blocks(self) -> int:
-        """Blocks that the pool of each switch holds, at least one."""
+        """Return the blocks that the pool of each switch holds, at least one."""
         return max(1, _blocks(self.pool.blocks, self.pool.size_gb, self._block_bytes))
 
     @property
     def gpu_blocks(self) -> int:
-        """Blocks of GPU memory a node."""
+        """Return the blocks of GPU memory of a node."""
         return _blocks(self.nodes.gpu_blocks, self.nodes.gpu_gb, self._block_bytes)
 
     @property
     def dram_blocks(self) -> int:
-        """Blocks of DRAM a node."""
+        """Return the blocks of DRAM of a node."""
         return _blocks(self.nodes.dram_blocks, self.nodes.dram_gb, self._block_bytes)
 
     @property
     def store_blocks(self) -> int:
-        """Blocks of DRAM a storage node."""
+        """Return the blocks of DRAM of a storage node."""
         return _blocks(self.storage.dram_blocks, self.storage.dram_gb, self._block_bytes)
 
     @property
     def _block_bytes(self) -> float:
-        """Of a plain block, if the trace has the size of generated ones."""
+        """Return the bytes of a plain block whose tokens are those of generated traffic."""
         tokens = self.generated_tokens
         return make_cost_model(self.model_choice.preset, self.model.gpu, tokens).block_bytes
 
     def in_blocks(self, block_bytes: float) -> Self:
-        """Return the same with all memory in blocks of so many bytes."""
+        """Return the options with all memory given in blocks of so many bytes."""
         nodes, storage, pool = self.nodes, self.storage, self.pool
         return self.changed(
             nodes={
@@ -120,11 +120,11 @@ class RunOptions(Scenario):
 
     @property
     def generated_tokens(self) -> int:
-        """Tokens of a block of generated traffic."""
+        """Return the tokens of a block of generated traffic."""
         return self.model.block_tokens or MOONCAKE.block_tokens
 
     def read_trace(self) -> Trace | None:
-        """Return the trace that is named; None where none is. Raises TraceError."""
+        """Return the named trace; None if none is named. Raises TraceError."""
         return self.workload.read(self.workload.seed, self.model.block_tokens)
 
 
@@ -133,12 +133,12 @@ def _blocks(blocks: int | None, size_gb: float, block_bytes: float) -> int:
 
 
 def is_played(key: Key) -> bool:
-    """Return whether the emulator has a key; files may say others, for the simulator."""
+    """Return whether the emulator uses a key; files may have others, for the simulator."""
     return key.own_variable or key.path not in {other.path for other in keys_of(Scenario)}
 
 
 def without_effect(file: Path) -> list[str]:
-    """Return the keys of a file that the emulator has no use for: costs that it has for real, prices."""
+    """Return the keys of a file that the emulator does not use, such as prices and costs that it measures."""
     keys = {key.path: key for key in keys_of(Scenario)}
     given = [path for path in read_values(file) if path[1:] and not is_played(keys[path])]
     refused = {rule.key for rule in PLAYED}
@@ -149,7 +149,7 @@ _SOURCE = Source(read_values, completed, is_played)
 
 
 def read_run(kind: type[Told], arguments: Sequence[str], program: str, description: str) -> Told:
-    """Return what a command like `make run` is told, which plays on this machine; raises OptionError."""
+    """Return the options of a command like `make run` on this machine; raises OptionError."""
     told = read(kind, arguments, program, description, _SOURCE)
     if told.emulation.servers:
         raise OptionError(f"SERVERS: {program} plays on this machine: leave it out, or use make run")
@@ -157,5 +157,5 @@ def read_run(kind: type[Told], arguments: Sequence[str], program: str, descripti
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> RunOptions:
-    """Return what `make run` is told, which plays on servers, too; raises OptionError."""
+    """Return the options of `make run`, which may also name servers; raises OptionError."""
     return read(RunOptions, arguments, program, description, _SOURCE)

@@ -16,13 +16,13 @@ _NO_LENGTH = -1
 _OPTION_END, _IF_NAME, _IF_TSRESOL = 0, 2, 9
 _NANOSECONDS = 9
 _SLL2_INTERFACE = slice(4, 8)
-"""Of a LINUX_SLL2 header: the interface's index."""
+"""Place of the interface's index in a LINUX_SLL2 header."""
 
 
 def write_pcapng(path: Path, capture: Path, interfaces: Mapping[int, str] | str) -> int:
-    """Rewrite a capture made with nanoseconds; returns the number of packets.
+    """Rewrite a capture with nanoseconds as pcapng; returns the number of packets.
 
-    `interfaces`: the name of the one interface it was made at, or names by index for one of all ports.
+    `interfaces` is the name of its one interface or, for a capture of all ports, names by index.
     """
     from scapy.utils import RawPcapReader  # Scapy takes as long to import as all else; few runs capture
 

@@ -1,4 +1,4 @@
-"""Child processes that speak in JSON lines, as hostlib.process.process and the controller do."""
+"""Child processes that write JSON lines, such as hosts (hostlib.process.process) and the controller."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from weir.logs import last_lines
 
 READY_TIMEOUT_S = 60.0
 ANSWER = "report"
-"""What hosts and the controller answer the line of that name with."""
+"""Line that asks hosts and the controller for their counters, and event with which they answer."""
 STOP_TIMEOUT_S = 30.0
-"""A process that has lost the CPU to others is not one that hangs."""
+"""Seconds within which a process has to stop; one that gets no CPU does not hang."""
 
 
 class ProcessError(ExperimentError):
-    """A process of the run kept silent, or could not be used."""
+    """A process of the run was silent, or could not be used."""
 
 
 Events = queue.SimpleQueue["tuple[LineProcess, dict[str, Any]]"]
-"""What processes said, in order: several may share one."""
+"""Queue of processes' events, in order; several processes may share one."""
 
 
 class LineProcess:
-    """A child whose events are read in the background and put into `events`."""
+    """Child process whose events are read in the background and put into `events`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LineProcess:
         self.name, self._log = name, log
         self.events: Events = queue.SimpleQueue() if events is None else events
         self.said: dict[str, dict[str, Any]] = {}
-        """The last event of each kind."""
+        """Last event of each kind."""
         self.stopping = False
         self._heard = threading.Condition()
         with log.open("wb") as stderr:
@@ -56,19 +56,18 @@ class LineProcess:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """Return what it last said of its progress."""
+        """Return its last report of progress."""
         return self.said.get("progress", {})
 
     def send(self, line: str) -> None:
-        """Write a command to its stdin; a process that has ended is noticed elsewhere."""
+        """Write a command to its stdin; does nothing if it has ended."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
 
     def answer(self, before: object, deadline_s: float) -> dict[str, Any] | None:
-        """Return the first answer that is another than `before`; None if there is none by then
-        (monotonic)."""
+        """Return the first answer other than `before`; None if there is none by the deadline (monotonic)."""
         with self._heard:
             self._heard.wait_for(
                 lambda: self.said.get(ANSWER) is not before, max(0.0, deadline_s - time.monotonic())
@@ -77,7 +76,10 @@ class LineProcess:
         return None if said is before else said
 
     def stop(self) -> None:
-        """Ask it to end and wait until it has; ProcessError if it does not, CrashError if it failed."""
+        """Ask it to end and wait until it has.
+
+        Raises ProcessError if it does not, CrashError if it failed.
+        """
         self.stopping = True
         self.send("stop")
         try:
@@ -89,7 +91,7 @@ class LineProcess:
             raise self.failure()
 
     def failure(self) -> CrashError:
-        """Return what to raise when it ended: its last words."""
+        """Return the error to raise when it ended, with its last lines."""
         return CrashError(self.name, self.process.wait(), last_lines(self._log, self.name))
 
     def _read(self) -> None:
@@ -100,7 +102,7 @@ class LineProcess:
                 with self._heard:
                     self.said[event["event"]] = event
                     self._heard.notify_all()
-                if event["event"] != ANSWER:  # nobody waits for these in the queue, and they come for hours
+                if event["event"] != ANSWER:  # nothing waits for these in the queue
                     self.events.put((self, event))
         self.events.put((self, {"event": "ended"}))
 
@@ -112,9 +114,9 @@ def wait_for(
     timeout_s: float,
     on_event: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until every process has said `event`; `on_event` is called after each event of any process.
+    """Wait until every process has sent `event`; call `on_event` after each event of any process.
 
-    Raises CrashError when one ends before it did, ProcessError when nothing is heard for `timeout_s`.
+    Raises CrashError if one ends first, ProcessError if nothing is heard for `timeout_s`.
     """
     waiting = {process.name for process in processes}
     while waiting:
@@ -135,7 +137,7 @@ def wait_for(
 
 
 def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dict[str, Any]]:
-    """Return the counters of each as they are now, by process; who is silent is left out."""
+    """Return the current counters of processes, by name; silent processes are left out."""
     asked = [(process, process.said.get(ANSWER)) for process in processes]
     for process, _ in asked:
         process.send(ANSWER)
@@ -145,7 +147,7 @@ def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dic
 
 
 def ask(process: LineProcess, timeout_s: float) -> dict[str, Any]:
-    """Return the counters of one as they are now; raises ProcessError if it does not answer in time."""
+    """Return the current counters of a process; raises ProcessError if it does not answer in time."""
     answers = ask_all([process], timeout_s)
     if process.name not in answers:
         raise ProcessError(f"{process.name} did not report within {timeout_s:g} s")
@@ -153,12 +155,12 @@ def ask(process: LineProcess, timeout_s: float) -> dict[str, Any]:
 
 
 def check_switches(network: RunningNetwork) -> None:
-    """Raises CrashError for one that has ended."""
+    """Raise CrashError if a switch has ended."""
     for switch, process in list(network.switch_processes.items()):
         if process.poll() is not None:
             raise CrashError(switch, process.wait(), last_lines(network.switch_log(switch), switch))
 
 
 def monotonic_start(delay_s: float) -> float:
-    """Return a common time 0 for all processes, a little ahead (CLOCK_MONOTONIC)."""
+    """Return a common time 0 for all processes, `delay_s` from now (CLOCK_MONOTONIC)."""
     return time.monotonic() + delay_s

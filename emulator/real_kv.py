@@ -1,4 +1,4 @@
-"""MODEL=folder: the blocks of a run hold the KV that this model computes, not made-up bytes.
+"""MODEL=folder: the blocks of a run hold KV that this model computes instead of made-up bytes.
 
 The model is run beforehand in the engines' environment, as PyTorch is not in the project's. Times and link
 rates stay those of the cost model's preset: a small model's KV on a scaled link stands for a large one's.
@@ -27,7 +27,7 @@ class RealKvError(ExperimentError):
 
 @dataclass(frozen=True, slots=True)
 class RealKv:
-    """What was written, for whoever reads the results."""
+    """Description of the written blocks for readers of the results."""
 
     path: Path
     model: str
@@ -37,7 +37,7 @@ class RealKv:
 
     @property
     def summary(self) -> str:
-        """Describe the model in a few words."""
+        """Return a description of the blocks in a few words."""
         each = f"{self.tokens_a_block} tokens of {self.token_bytes:,} bytes"
         return f"{self.blocks:,} blocks, each the KV of {each}"
 
@@ -45,8 +45,10 @@ class RealKv:
 def compute_kv(
     scenario: Scenario, folder: Path, directory: Path, show: Callable[[int, int], None], python: Path = PYTHON
 ) -> RealKv:
-    """Return the blocks of the run and of its past; `show` gets chains done and in all. Raises
-    RealKvError."""
+    """Compute the blocks of the run and of its past; `show` gets chains done and in all.
+
+    Raises RealKvError.
+    """
     if not python.exists():
         raise RealKvError(
             f"MODEL={folder}: the KV is computed with transformers and PyTorch, and their environment "
@@ -54,7 +56,7 @@ def compute_kv(
         )
     requests = (*scenario.trace.past, *scenario.trace.requests)
     chains = list(dict.fromkeys(request.blocks for request in requests))
-    chains.sort(key=len, reverse=True)  # those that begin longer ones are computed with them
+    chains.sort(key=len, reverse=True)  # prefixes of longer chains are computed with those
     out = directory / "kv"
     job = {
         "model": str(folder.resolve()),

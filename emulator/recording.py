@@ -1,4 +1,4 @@
-"""What of a play is recorded packet by packet: captures (PCAP) and traces of its requests (TRACES)."""
+"""Recording of a run's packets: captures (PCAP) and traces of its requests (TRACES)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from topologies.running import RunningNetwork
 
 
 class Recording:
-    """Records the plays of a scenario, as its options ask for."""
+    """Recorder of the runs of a scenario, as its options ask for."""
 
     def __init__(self, scenario: Scenario, warn: Callable[[str], None]) -> None:
-        """Raises CaptureError for a place that does not exist."""
+        """Raise CaptureError for a place that does not exist."""
         self._scenario, self._warn = scenario, warn
         options, fabric = scenario.options, scenario.fabric
         self._captured = {name: place_of(fabric, name) for name in options.emulation.pcap}
@@ -30,7 +30,7 @@ class Recording:
         )
 
     def play(self, network: RunningNetwork, name: str, play: Callable[[], Measurements]) -> Measurements:
-        """Call `play` and record it: results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
+        """Call `play` and record it as results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
         with tempfile.TemporaryDirectory(prefix="capture-", dir=network.directory) as made:
             pcap, traces = Path(made) / "pcap", Path(made) / "traces"
             pcap.mkdir()
@@ -89,7 +89,7 @@ class Recording:
             )
 
     def _peers(self, switch: str) -> dict[str, str]:
-        """What is behind each interface of a switch."""
+        """Return the peer behind each interface of a switch."""
         return {f"{switch}-eth{port.number}": port.peer for port in self._scenario.fabric.ports(switch)}
 
     def _complain(self, place: str, capture: Capture) -> None:
@@ -100,7 +100,7 @@ class Recording:
 
 
 def _interfaces(network: RunningNetwork, switch: str) -> dict[int, str]:
-    """Names of a switch's interfaces by index."""
+    """Return the names of a switch's interfaces by index."""
     names = {name for _, name in network.interfaces(switch)}
     links = json.loads(network.ask(switch, "ip -j link show"))
     return {link["ifindex"]: link["ifname"] for link in links if link["ifname"] in names}

@@ -1,4 +1,4 @@
-"""Several plays of the same: which one stands for a mode, and the intervals of its figures."""
+"""Repeated runs: the one that stands for a mode, and the intervals of the figures."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FIGURES: Mapping[str, Figure] = {
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """All plays, by mode, in the order in which they were played; at least one each."""
+    """All runs by mode, in their order; at least one each."""
 
     runs: Mapping[str, tuple[RunResult, ...]]
 
     def all(self) -> Iterator[RunResult]:
-        """Return every run."""
+        """Yield every run."""
         for runs in self.runs.values():
             yield from runs
 
@@ -42,19 +42,18 @@ class Repeats:
 
     @property
     def overloaded(self) -> bool:
-        """Return whether the machine did not keep up in any of them, or its control plane moved the
-        medians."""
+        """Return whether the machine failed to keep up in any run, or its control plane moved the medians."""
         return any(run.overloaded for run in self.all()) or bool(disturbance.complaints(self.runs))
 
     def complaints(self) -> list[str]:
-        """Why, each once, with the mode."""
+        """Return the reasons, each once, with the mode."""
         said = [
             f"{name}: {text}" for name, runs in self.runs.items() for run in runs for text in run.complaints
         ]
         return list(dict.fromkeys(said + disturbance.complaints(self.runs)))
 
     def typical(self) -> dict[str, RunResult]:
-        """Of each mode the play whose median GET is the median of all."""
+        """Return for each mode the run whose median GET is the median over its runs."""
         return {
             name: sorted(runs, key=FIGURES["get_p50_ms"])[(len(runs) - 1) // 2]
             for name, runs in self.runs.items()
@@ -68,7 +67,7 @@ class Repeats:
         }
 
     def differences(self, mode: str, base: str) -> dict[str, Interval]:
-        """Return how much `mode` is above `base`, by figure: pairs of plays that followed each other."""
+        """Return by how much `mode` is above `base`, by figure, over pairs of consecutive runs."""
         return {
             label: mean_interval(
                 [

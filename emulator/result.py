@@ -1,4 +1,4 @@
-"""What a run measured."""
+"""Results of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = (ROOT / "weir" / "p4" / "weir.p4").resolve()
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Milliseconds of emulated time."""
+    """Percentiles in ms of emulated time."""
 
     p50: float
     p99: float
@@ -26,7 +26,7 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class BlockSources:
-    """Blocks by where a request found them."""
+    """Number of blocks by where a request found them."""
 
     gpu: int = 0
     dram: int = 0
@@ -47,7 +47,7 @@ class BlockSources:
 
 @dataclass(frozen=True, slots=True)
 class Evictions:
-    """What became of the evicted, in blocks, and what that took (controller.costs.PoolCounts)."""
+    """Evicted blocks by what became of them, and the cost of that (controller.costs.PoolCounts)."""
 
     dropped: int = 0
     stubs: int = 0
@@ -61,63 +61,65 @@ class Evictions:
 
 @dataclass(frozen=True, slots=True)
 class TenantResult:
-    """What one tenant's nodes got."""
+    """Results of one tenant's nodes."""
 
     tenant: int
     nodes: int
     completed: int
-    """Requests."""
+    """Number of requests."""
     blocks: BlockSources
     ttft_ms: Percentiles
     pool_blocks: int
-    """Of its own in the switches' pools when the run ended."""
+    """Number of its blocks in the switches' pools when the run ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetResult:
-    """How many requests met TTFT_SLO."""
+    """Number of requests that met TTFT_SLO. Times are emulated."""
 
     target_ms: float
-    """Of emulated time, as all that follows."""
+    """Longest time to first token that meets the target: TTFT_SLO."""
     met: int
-    """Requests whose first token came in time; one that never got any did not."""
+    """Number of requests whose first token came in time; a request without one did not meet the target."""
     ttfts_ms: tuple[float, ...]
-    """Of each request that got one, in order of arrival."""
+    """Time to first token of each request that got one, in order of arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexResult:
-    """What nodes that lend one another their memory asked their index. All but questions are blocks."""
+    """Use of the index by nodes that lend one another their memory. All but questions are blocks."""
 
     questions: int
     asked: int
     located: int
-    """Of these, as the longest prefixes that other nodes held."""
+    """Number of asked blocks in the longest prefixes that other nodes held."""
     promised: int
-    """Of these, that were then fetched."""
+    """Number of located blocks that were then fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of the trace."""
+    """Result of one run of the trace."""
 
     requests: int
     completed: int
     failed: int
     corrupt: int
-    """Blocks that came back other than they were stored, after all that the client does about it."""
+    """Number of blocks whose content differed from what was stored, after the client's repairs."""
     blocks: BlockSources
     storage_egress_bytes: int
-    """Bytes that left the storage nodes' interfaces, headers included; without storage nodes all nodes', what
-    they ask for included."""
+    """Bytes that left the storage nodes' interfaces, headers included.
+
+    Without storage nodes, those of all nodes, with their own requests.
+    """
     switch_served_bytes: int
     """Bytes of the replies that the switch made from its pool, headers included."""
     get_ms: Percentiles
-    """Block requested to block checked."""
+    """Time from a block's request to its check."""
     ttft_ms: Percentiles
-    """Arrival to first token."""
+    """Time from a request's arrival to its first token."""
     merged: int
-    """GETs that the switch absorbed because one for the same fragment was in flight."""
+    """Number of GETs that the switch held because one for the same fragment was in flight."""
     admitted: int
     evicted: int
     p4runtime_writes: int
@@ -125,66 +127,67 @@ class RunResult:
     wall_s: float
     overloaded: bool
     complaints: list[str] = field(default_factory=list)
-    """Why it counts as overloaded."""
+    """Reasons why it counts as overloaded."""
     cpu_share: float = 0.0
     """Mean share of all cores that were busy."""
     timer_late_p99_ms: float = 0.0
-    """How late the timers of the latest process were."""
+    """Lateness of the timers of the latest process: 99th percentile in ms."""
     switch_saturated: float = 0.0
     """Share of the samples in which the busiest thread of a switch had no pause."""
     controller_cpu_s: float = 0.0
     cpu_s: dict[str, float] = field(default_factory=dict)
-    """CPU time while the trace ran, by role: all nodes, all storage nodes (store), all switches, the
-    controller, the run's own process (watch), and the router or index where there is one."""
+    """CPU time in seconds while the trace ran, by role, summed over the processes of each.
+
+    Roles are node, store, switch, controller, watch (the run's own process), router and index.
+    """
     link_drops: int = 0
-    """Packets dropped by the queues of the modelled links."""
+    """Number of packets dropped by the queues of the modelled links."""
     pool_held: int = 0
-    """Blocks that lay in the switches' pools at the end."""
+    """Number of blocks in the switches' pools at the end."""
     decoded: int = 0
-    """Fetched blocks that were decoded; 0 without a codec."""
+    """Number of fetched blocks that were decoded; 0 without a codec."""
     decode_ms: Percentiles = Percentiles(0.0, 0.0)
-    """Of requests that fetched: from the last block's arrival until all were decoded."""
+    """Time from the last block's arrival until all were decoded, of requests that fetched."""
     levels: dict[str, int] = field(default_factory=dict)
-    """With LEVEL=adaptive: blocks by the level at which they came, "text" for those left to be computed."""
+    """Number of blocks by level, with LEVEL=adaptive; "text" counts those left to be computed."""
     mean_level: float | None = None
-    """Of those that came."""
+    """Mean level of the blocks that were sent."""
     target: TargetResult | None = None
-    """With TTFT_SLO."""
+    """Result for the target, with TTFT_SLO."""
     gate_limited: int = 0
-    """Requests whose fetch the gate refused or cut short, as computing was faster."""
+    """Number of requests whose fetch the gate refused or cut short because computing was faster."""
     gate_refused: int = 0
-    """Blocks that were not fetched for that."""
+    """Number of blocks that were therefore not fetched."""
     evictions: Evictions = field(default_factory=Evictions)
     ssd_reads: int = 0
-    """Blocks that someone waited for."""
+    """Number of reads of blocks that a request waited for."""
     read_ahead: int = 0
-    """Blocks read from SSD before anyone asked for them."""
+    """Number of blocks read from SSD before they were requested."""
     read_ahead_hits: int = 0
-    """Of those, asked for since."""
+    """Number of blocks read ahead that were requested later."""
     retransmitted: int = 0
-    """Fragments that clients asked for, or sent, again."""
+    """Number of fragments that clients requested or sent again."""
     compared: int = 0
-    """Fetched blocks that were compared, to the bit, with the KV that the model computed (MODEL=folder)."""
+    """Number of fetched blocks that were compared, to the bit, with the KV of the model (MODEL=folder)."""
     blended: BlendTotals | None = None
-    """With BLEND, where any request was."""
+    """Totals of blending with BLEND, if any request was blended."""
     rejected: int = 0
-    """Requests that the conductor refused, as their first token would have come too late."""
+    """Number of requests that the conductor refused because their first token would have come too late."""
     replicated: int = 0
-    """Blocks that it had a node fetch though another node's memory held them."""
+    """Number of blocks that the conductor had a node fetch though another node's memory held them."""
     tenants: tuple[TenantResult, ...] = ()
-    """With TENANTS."""
+    """Results by tenant, with TENANTS."""
     index: IndexResult | None = None
-    """With STORES=0."""
+    """Use of the index, with STORES=0."""
 
     @property
     def is_right(self) -> bool:
-        """Return whether every request was served, or refused by the conductor, and every block came back
-        right."""
+        """Return whether every request was served or refused by the conductor, and every block was right."""
         return not self.failed and not self.corrupt and self.completed + self.rejected == self.requests
 
 
 def percentiles(values: Sequence[float]) -> Percentiles:
-    """p50 and p99 by nearest rank; zeros where there is nothing."""
+    """Return p50 and p99 by nearest rank; zeros for no values."""
     if not values:
         return Percentiles(0.0, 0.0)
     ordered = sorted(values)
@@ -194,12 +197,12 @@ def percentiles(values: Sequence[float]) -> Percentiles:
 
 
 def is_checkout() -> bool:
-    """Return whether this is a checkout, which has Makefile, scripts and tests, or an installed package."""
+    """Return whether this is a checkout with Makefile, scripts and tests, and no installed package."""
     return (ROOT / "Makefile").is_file()
 
 
 def version() -> str:
-    """Return the version of the installed distribution; "unknown" where the files were only copied."""
+    """Return the version of the installed distribution; "unknown" if the files were only copied."""
     try:
         return metadata.version("weir")
     except metadata.PackageNotFoundError:
@@ -207,9 +210,9 @@ def version() -> str:
 
 
 def revision() -> str:
-    """Return the git revision of this checkout, "+" when there are changes.
+    """Return the git revision of this checkout, with "+" if there are changes.
 
-    A checkout without git is "unknown"; what was installed has its version.
+    It is "unknown" for a checkout without git, and the version for an installed package.
     """
     # A tarball may lie inside of another repository. A checkout may be somebody else's: sudo make run.
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]

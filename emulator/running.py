@@ -1,4 +1,4 @@
-"""What runs during a play, for those who watch it."""
+"""Handle on a running network for its watchers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topologies.running import RunningNetwork
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Everything is ready."""
+    """The parts of a network on which everything is ready."""
 
     network: RunningNetwork
     mode: str
@@ -23,8 +23,8 @@ class Running:
     controller: LineProcess
     switches: tuple[SwitchConfig, ...]
     timeline: Timeline
-    """Samples as long as the play goes on; whoever watches may have them too (`on_sample`)."""
+    """Samples during the run; watchers may receive them, too (`on_sample`)."""
 
 
 Watch = Callable[[Running], AbstractContextManager[object]]
-"""Entered when everything is ready, left when the play is over."""
+"""Context manager that is entered when everything is ready, and left when the run is over."""

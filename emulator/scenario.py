@@ -1,6 +1,6 @@
-"""A scenario: options turned into a fabric, shares of requests, and the controller's configuration.
+"""Preparation of a scenario: fabric, assignment of requests, and the controller's configuration.
 
-Pure preparation: bad input is refused here, before a network exists.
+It needs no network: bad input is refused here, before one exists.
 """
 
 from __future__ import annotations
@@ -42,50 +42,56 @@ from workload.schedule import CONDUCTOR, SESSIONS, joining_place, make_scheduler
 from workload.trace import Request, Trace
 
 PLAY_S = 15.0
-"""Longest that a generated trace plays when SPEED is not given: three runs and the set-up of a fresh machine
-stay below two minutes."""
+"""Seconds that a generated trace runs at most if SPEED is not given.
+
+Three runs and the set-up of a fresh machine stay below two minutes.
+"""
 TRACE_PLAY_S = 32.0
-"""The same for a TRACE, whose slice is longer."""
+"""Seconds that the slice of a TRACE runs at most if SPEED is not given."""
 DEFAULT_PAST_SHARE = 1 / 3
-"""Where in a trace that is longer than its slice the slice begins, when START is not given."""
+"""Place of the slice in a longer trace if START is not given, as a share of its requests."""
 JOINS_AT = 0.5
 """Share of the requests that have come when nodes join (JOINING)."""
 LEAD_S = 1.0
-"""How long before requests go to them they are there, real seconds."""
+"""Real seconds between the joining of nodes and the first request to them."""
 GENERATED_REQUESTS = 160
 TRACE_REQUESTS = 600
-"""Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
+"""Number of requests of a TRACE by default.
+
+Chats come back after minutes: the pool is of use only in a longer slice of a real trace.
+"""
 OPEN_LOOP_WARNING = (
     f"{{}}: requests come at their recorded times: with SCHEDULER={SESSIONS} a session's next request waits "
     "for the answer before it"
 )
 MAX_POOL_SLOTS = (1 << 31) // (VALUE_BYTES + 128)
-"""Values in a pool: with what is kept of each beside it they fill the arrays that a P4 program may have."""
+"""Number of values in a pool at most: with their state they fill the arrays that a P4 program may have."""
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 SPARE_SHARE = 0.04
-"""Of a pool's slots, where blocks differ in length: what policies may not count on, so that
-free slots lie in one piece."""
+"""Share of a pool's slots that policies leave free if blocks differ in length, so that free slots are
+adjacent.
+"""
 LARGE_SIGMA = 4 * DEFAULT_SIGMA
-"""Of topologies with several switches, each of which takes its share of the CPU for every packet."""
+"""Sigma of topologies with several switches, each of which takes CPU for every packet."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything a run needs to know that does not depend on whether there is a pool."""
+    """A run's preparation, apart from whether there is a pool."""
 
     options: RunOptions
     trace: Trace
-    """The requests to play, times already those of the run, and the past before them."""
+    """Requests of the run, with its times, and the past before them."""
     start_s: float
     scale: ScaleModel
     cost: CostModel
     fabric: Fabric
     shares: dict[str, tuple[Request, ...]]
-    """Requests by the node that serves them; none of the conductor's, which a router sends."""
+    """Requests by the node that serves them; empty with the conductor, whose router sends them."""
 
     @property
     def key_space(self) -> KeySpace:
-        """Return what makes this scenario's block keys."""
+        """Return the key space of this scenario's blocks."""
         return KeySpace(self.options.model_choice.preset, block_tokens=self.trace.block_tokens)
 
     @property
@@ -95,36 +101,38 @@ class Scenario:
 
     @property
     def joins_s(self) -> float | None:
-        """Of those that join, seconds from the start, a little before requests go to them."""
+        """Return the second at which joining nodes join, a little before requests go to them; None without
+        any.
+        """
         if not self.options.nodes.joining:
             return None
         first = self.trace.requests[joining_place(len(self.trace.requests), JOINS_AT)]
         return max(0.0, first.arrival_s - self.scale.duration_s(LEAD_S))
 
     def idle(self) -> Scenario:
-        """Return the same network, where nobody asks for anything."""
+        """Return the same network without requests."""
         return replace(
             self, trace=replace(self.trace, requests=()), shares=dict.fromkeys(self.fabric.nodes, ())
         )
 
     @property
     def tenants(self) -> dict[str, Tenant]:
-        """Return each node's tenant; none where all use the public namespace."""
+        """Return each node's tenant; empty if all use the public namespace."""
         return tenants_of(self.fabric.nodes, self.options.workload.tenants, self.options.workload.seed)
 
     @property
     def block_bytes(self) -> int:
-        """Emulated size of a block as the model keeps it."""
+        """Return the emulated bytes of a plain block."""
         return self.scale.block_bytes(self.cost.block_bytes)
 
     @property
     def fragments(self) -> int:
-        """Values, and so slots, that such a block takes."""
+        """Return the values, and so slots, that a plain block takes."""
         return self.block_bytes // self.scale.fragment_bytes
 
     @property
     def sizes(self) -> BlockSizes | Ladder:
-        """Of blocks as they are sent."""
+        """Return the sizes of blocks as they are sent."""
         options = self.options
         return make_sizes(
             options.model.codec, options.model.level, self.fragments, self.cost.model.kv_dtype_bytes
@@ -132,14 +140,15 @@ class Scenario:
 
     @property
     def target_s(self) -> float | None:
-        """To the first token, in the emulation; None where nobody named one."""
+        """Return the target for the first token in seconds of the emulation; None if none was given."""
         slo_s = self.options.workload.ttft_slo_s
         return None if slo_s is None else self.scale.duration_s(slo_s)
 
     @property
     def pool_size(self) -> PoolSize:
-        """Return the pool of each switch: memory for `pool_blocks` plain blocks, which holds more coded
-        ones."""
+        """Return the size of each switch's pool: memory for `pool_blocks` plain blocks, or for more coded
+        ones.
+        """
         slots, sizes = self.options.pool_blocks * self.fragments, self.sizes
         if self.options.model.codec == NONE:
             return PoolSize(self.options.pool_blocks, slots, self.fragments)
@@ -148,19 +157,19 @@ class Scenario:
 
     @property
     def defines(self) -> dict[str, int]:
-        """Compile-time sizes of the P4 program."""
+        """Return the compile-time sizes of the P4 program."""
         return self.pool_size.defines
 
 
 def least_sigma(topology: str) -> float:
-    """Return the most detailed scale of a topology. It is also used where nobody says otherwise."""
+    """Return the most detailed scale of a topology, which is also its default."""
     return DEFAULT_SCALES.get(topology, LARGE_SIGMA)
 
 
 def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
-    """Read or generate the trace, assign its requests; raises TraceError, TopologyError and their like.
+    """Read or generate the trace and assign its requests; raises TraceError, TopologyError and others.
 
-    `sigma` is used where the options leave it to the machine.
+    `sigma` is used if the options leave it to the machine.
     """
     check_played(options)
     requests = options.workload.requests or (TRACE_REQUESTS if options.workload.trace else GENERATED_REQUESTS)
@@ -190,8 +199,7 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
 
 
 def _check_sigma(scenario: Scenario) -> None:
-    """Raise OptionError where blocks have more fragments than messages can count, or the pool more values
-    than a P4 program may."""
+    """Raise OptionError if blocks have too many fragments for messages, or the pool too many values."""
     sigma, fragments, slots = scenario.scale.sigma, scenario.fragments, scenario.pool_size.slots
     too_small = max(fragments / MAX_FRAGMENTS, slots / MAX_POOL_SLOTS)
     if too_small <= 1:
@@ -216,14 +224,14 @@ def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
 
 
 def home_links(scenario: Scenario) -> tuple[HomeLink, ...]:
-    """Links of storage nodes that are not as most."""
+    """Return the links of storage nodes whose rates are given."""
     rates, fabric = scenario.options.storage.link_gbit_s, scenario.fabric
     addresses = [fabric.hosts[name].ipv4 for name in fabric.stores]
     return tuple(HomeLink(ipv4, 1e9 * rate) for ipv4, rate in zip(addresses, rates, strict=bool(rates)))
 
 
 def _generated(options: RunOptions, requests: int) -> Trace:
-    """A third more than is played: the past that the stores hold at the start."""
+    """Generate a third more requests than are run: the past, whose blocks stores hold at the start."""
     past = round(requests * DEFAULT_PAST_SHARE)
     return generate(
         options.workload.shape,
@@ -234,7 +242,7 @@ def _generated(options: RunOptions, requests: int) -> Trace:
 
 
 def _start(trace: Trace, asked_s: float | None, requests: int) -> float:
-    """START, or a third into the trace, if enough requests follow."""
+    """Return START, or the time a third into the trace if enough requests follow."""
     if asked_s is not None:
         return asked_s
     spare = len(trace.requests) - requests
@@ -259,10 +267,11 @@ def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tupl
 def controller_config(
     scenario: Scenario, network: RunningNetwork, artifacts: Artifacts, mode: Mode, router: Path | None = None
 ) -> Config:
-    """Return the controller's configuration for a running network; without pool and merging it only routes.
+    """Return the controller's configuration for a running network.
 
-    `router` is the socket of whoever wants to know what the pools hold. A phantom pool costs the control
-    plane what a pool does, and leaves the traffic as it is without one.
+    `router` is the socket of a router that is told what the pools hold. Without pool and merging the
+    controller only routes. A phantom pool costs the control plane the same as a pool, and leaves the traffic
+    as without one.
     """
     return Config(
         switches=switch_configs(network, artifacts, scenario.pool_size, _numbers(scenario.tenants)),

@@ -1,4 +1,4 @@
-"""results/run/summary.json."""
+"""Writing of results/run/summary.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emulator.repeats import Repeats
 def write_summary(path: Path, about: dict[str, object], repeats: Repeats) -> None:
     """Write the summary so that a reader never sees half of it.
 
-    `runs` has the typical play of each mode, `repeats` all of them, `intervals` mean, low and high of 95 %.
+    `runs` has the typical run of each mode, `repeats` all of them, `intervals` mean, low and high of 95 %.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     summary: dict[str, object] = {

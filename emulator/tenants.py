@@ -1,7 +1,7 @@
 """Tenants of a run (TENANTS=N): the nodes belong to them in turn.
 
-What one tenant's nodes put, no other's can name or read, so each has its own copy of a prompt that both were
-sent. A pool gives each at most an equal share of its blocks.
+No tenant's nodes can name or read blocks that another's put, so each has its own copy of a shared prompt. A
+pool gives each at most an equal share of its blocks.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One, as configurations say it."""
+    """A tenant as configurations have it."""
 
     number: int
     secret: str
-    """In hexadecimal. Of the seed, so that a run can be repeated with the same homes of the same blocks."""
+    """Secret in hexadecimal, derived from the seed so that blocks have the same homes in a repeated run."""
 
 
 def tenants_of(nodes: Sequence[str], count: int, seed: int) -> dict[str, Tenant]:
@@ -32,7 +32,7 @@ def tenants_of(nodes: Sequence[str], count: int, seed: int) -> dict[str, Tenant]
 
 
 def share_of(count: int) -> float:
-    """Part of a pool that each of so many tenants may hold."""
+    """Return the part of a pool that each of `count` tenants may hold."""
     return 1 / max(1, count)
 
 
@@ -41,7 +41,7 @@ def results_of(
     workers: Mapping[str, Mapping[str, Any]],
     controller: Mapping[str, Any],
 ) -> tuple[TenantResult, ...]:
-    """Return what each tenant got, by what its nodes and the controller measured."""
+    """Return the results of each tenant, from the measurements of its nodes and the controller."""
     return tuple(
         _result(number, [workers[name] for name, one in tenants.items() if one.number == number], controller)
         for number in sorted({tenant.number for tenant in tenants.values()})

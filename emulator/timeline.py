@@ -1,6 +1,6 @@
-"""What a run looked like while it went: bytes over each link, blocks by source, the pool's contents.
+"""Timeline of a run: bytes over each link, blocks by source, and the pool's contents.
 
-Links are counted by the network, the rest is what processes say of themselves each second.
+The network counts the bytes over links. The rest are the processes' reports of each second.
 """
 
 from __future__ import annotations
@@ -17,47 +17,50 @@ from topologies.running import RunningNetwork
 
 PERIOD_S = 0.5
 MAX_SAMPLES = 7200
-"""An hour of them; a longer run is seen up to there."""
+"""Number of samples, an hour's; a longer run has no later ones."""
 
 OnSample = Callable[["Sample"], None]
 Progress = Callable[[], Mapping[str, Mapping[str, Any]]]
-"""The last progress line of each process, by its name."""
+"""Function that returns the last progress line of each process, by its name."""
 
 
 def progress_of(processes: Sequence[LineProcess]) -> Progress:
-    """Return what running processes say of themselves."""
+    """Return a function that returns the last progress of running processes."""
     return lambda: {process.name: process.progress for process in processes}
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Counters since the start of the run, at one time of it."""
+    """Counters since the start of the run, at one time."""
 
     t_s: float
     link_bytes: dict[str, tuple[int, int]]
-    """By link, "switch-peer": bytes to the switch and from it."""
+    """Bytes over each link "switch-peer": to the switch, and from it."""
     blocks: dict[str, int]
-    """By source, over all nodes."""
+    """Blocks by source, summed over all nodes."""
     completed: int
     resident: int
-    """Blocks in the pool."""
+    """Number of blocks in the pool."""
     hits: int
     admitted: int
     evicted: int
     digests: int
     outcomes: dict[str, int]
-    """Packets by outcome, over all switches, without the zeros (p4/include/metadata.p4)."""
+    """Packets by outcome, summed over all switches, without zeros (p4/include/metadata.p4)."""
 
 
 @dataclass
 class Timeline:
-    """Samples a network in the background. Use it as a context manager: `samples` has what was seen inside,
-    and the state at its end unless the inside raises."""
+    """Background sampler of a network.
+
+    Use it as a context manager: `samples` has those of its block, and the state at the end unless the block
+    raises.
+    """
 
     network: RunningNetwork
     progress: Progress
     on_sample: OnSample | None = None
-    """Called with each, in the thread that samples, also when no more are kept."""
+    """Function called with each sample in the sampling thread, also after `samples` is full."""
     samples: list[Sample] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -78,7 +81,7 @@ class Timeline:
         while (self._has_room or self.on_sample) and not self._done.wait(PERIOD_S):
             try:
                 self._take()
-            except ExperimentError:  # a machine was lost, which whoever waits for its processes says
+            except ExperimentError:  # a lost machine is reported by whoever waits for its processes
                 return
 
     @property

@@ -33,7 +33,7 @@ _log = logging.getLogger("weir")
 
 @dataclass(frozen=True)
 class FileState:
-    """By which a change of a file's content is noticed."""
+    """State of a file by which a change of its content is noticed."""
 
     device: int
     inode: int
@@ -95,7 +95,7 @@ def cache_folder() -> Path | None:
 
 @dataclass(frozen=True)
 class _Kept:
-    """Where the digest of one state of a file is kept."""
+    """Place where the digest of one state of a file is kept."""
 
     place: Path
     state: str
@@ -108,7 +108,7 @@ class _Kept:
         return cls(folder / sha256(described.encode()).hexdigest(), described)
 
     def read(self) -> str | None:
-        """The digest, or None if it is not kept, or not by this user for this state."""
+        """Return the digest, or None if it is not kept, or not by this user for this state."""
         try:
             descriptor = os.open(self.place, os.O_RDONLY | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "rb") as file:
@@ -145,7 +145,7 @@ def _make_room(folder: Path) -> None:
 
 
 def _hashed(path: Path, state: FileState) -> str:
-    """The digest of a file by reading it."""
+    """Return the digest of a file by reading it."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -165,7 +165,7 @@ def _hashed(path: Path, state: FileState) -> str:
 
 
 def _hash_chunk(descriptor: int, start: int) -> bytes:
-    """The digest of one chunk: up to its end, or the file's."""
+    """Return the digest of one chunk: up to its end, or the file's."""
     chunk, buffer = sha256(), bytearray(READ_BYTES)
     view, end = memoryview(buffer), start + CHUNK_BYTES
     while start < end:

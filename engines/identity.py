@@ -1,4 +1,5 @@
-"""What a model or an adapter is: the whole content of its files, because KV cache of other weights is wrong.
+"""Identity of a model or an adapter: the whole content of its files, because KV cache of other weights is
+wrong.
 
 Hashing reads every byte once, on all cores at low priority. The result for each file is kept on disk under
 its inode, size, times and path (`engines.digests`), so that the next start takes no time.
@@ -123,9 +124,9 @@ class ModelFiles:
 
     root: Path
     states: tuple[tuple[str, FileState], ...]
-    """Of each file, by its path within the root, in order."""
+    """State of each file, by its path within the root, in order."""
     links: tuple[tuple[str, FileState], ...]
-    """Of each link on the way to a file, and of each folder from the root on."""
+    """State of each link on the way to a file, and of each folder from the root on."""
     above: tuple[Path, ...]
     """The folders above the root and above what links lead to."""
 
@@ -179,7 +180,8 @@ def located(model: str) -> Path:
 
 
 def _located(model: str, revision: str | None, hub_cache: str | None) -> tuple[Path, Path | None]:
-    """Where a model lies; if it came from a hub, also the file that says which commit its revision is."""
+    """Return the folder of a model; if it came from a hub, also the file that says which commit its revision
+    is."""
     if Path(model).exists():
         return Path(model), None
     try:
@@ -193,7 +195,7 @@ def _located(model: str, revision: str | None, hub_cache: str | None) -> tuple[P
 
 
 def _decisive(folder: Path) -> Iterator[Path]:
-    """All files in a folder but those that are known to be harmless."""
+    """Yield all files in a folder except those that are known to be harmless."""
     count = 0
     for parent, folders, names in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in HARMLESS_FOLDERS]
@@ -216,7 +218,8 @@ def _is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _way(root: Path, files: list[Path]) -> tuple[tuple[tuple[str, FileState], ...], tuple[Path, ...]]:
-    """What leads to the files: links and the model's own folders with their states; folders above."""
+    """Return the states of links and of the model's own folders on the way to the files, and the folders
+    above."""
     links: dict[str, FileState] = {}
     above: set[Path] = set()
     inside = {parent for file in files for parent in file.parents if parent == root or root in parent.parents}
@@ -242,7 +245,7 @@ def _follow(path: Path, links: dict[str, FileState], above: set[Path], left: int
 
 
 def _configuration(path: Path) -> str:
-    """The digest of what a configuration says, in whatever order and spacing."""
+    """Return the digest of what a configuration says, in whatever order and spacing."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_CONFIGURATION_BYTES + 1)

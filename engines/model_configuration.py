@@ -1,4 +1,4 @@
-"""What a model's configuration says of rotary embeddings, of code, and of other models."""
+"""Parts of a model's configuration that name rotary embeddings, code, and other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings name files: what these hold is not in a key that has their names."""
+"""Settings that name files: a key that has the names does not say what the files hold."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PACKAGES: Final = (
 )  # fmt: skip
 """Packages beside the engines and torch whose version may change numbers."""
 CHANGED_SOURCES: Final = re.compile(r"\.d20\d{6}\b")
-"""What setuptools-scm writes into the version of a package that was built from changed sources."""
+"""Mark that setuptools-scm writes into the version of a package that was built from changed sources."""
 
 
 def versions() -> dict[str, str | None]:
@@ -75,7 +75,7 @@ def plugin_packages(groups: Iterable[str]) -> set[str]:
 
 
 def _why_nameless(package: metadata.Distribution) -> str:
-    """Why a package's version does not name its code; empty where it does."""
+    """Return why a package's version does not name its code; empty where it does."""
     name, version = package.name, package.version
     if CHANGED_SOURCES.search(version):
         return f"{name} {version} was built from changed sources"

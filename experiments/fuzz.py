@@ -1,6 +1,7 @@
-"""make fuzz: hostile datagrams for the hosts' core; hostile packets, requests and texts for P4 programs.
+"""make fuzz: send hostile datagrams to the hosts' core; hostile packets, requests and texts to P4 programs.
 
-Both are built with ASan and UBSan. The exit code is that of the first that found something, or 0.
+Core and programs are built with ASan and UBSan. The exit code is that of the first part that finds something,
+or 0.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from v1model.fuzz import __main__ as switch
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class FuzzOptions:
-    """What `make fuzz` tries (v1model.fuzz)."""
+    """Options of `make fuzz`, which tries hostile packets, requests and texts (v1model.fuzz)."""
 
     packets: Annotated[int, Within(0, 10**9)] = 1_000_000
-    """Hostile packets for each program."""
+    """Number of hostile packets for each program."""
     requests: Annotated[int, Within(0, 10**9)] = 2000
-    """Hostile P4Runtime requests for each program."""
+    """Number of hostile P4Runtime requests for each program."""
     texts: Annotated[int, Within(0, 10**9)] = 500
-    """Changed texts of each program."""
+    """Number of changed texts of each program."""
     programs: Annotated[Path | None, Existing()] = None
-    """A program, or a folder of them; default: the pool's."""
+    """Program, or folder of programs; default: the pool's program."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return exit code 0, the first part's that found something, or 2 for bad input."""
+    """Run the fuzzers; returns 0, the exit code of the first that finds something, or 2 for bad input."""
     return run_command(arguments, lambda given: read(FuzzOptions, given, "weir fuzz", __doc__ or ""), _run)
 
 

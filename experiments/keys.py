@@ -1,6 +1,6 @@
-"""The keys of every command: those that its program declares, and those of programs that declare none.
+"""Keys of every command: those that its program declares, and, here, those of programs that declare none.
 
-`experiments.reference` makes the reference page and the table that make checks variables by of them.
+From them `experiments.reference` makes the reference page, and the table by which make checks variables.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from scenario import Scenario
 from weir.logs import LEVELS
 
 WITH_KEYS: Final = {name: command.keys for name, command in COMMANDS.items() if command.keys}
-"""Command -> module and dataclass of its keys, of those that make runs, too."""
+"""Module and dataclass of the keys, by command; commands that only make runs are included."""
 VALUE_SIZES: Final = tuple(map(str, SIZES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Processes:
-    """What every process of Weir reads of its environment, with the prefix WEIR_."""
+    """Variables that every process of Weir reads from its environment, with the prefix WEIR_."""
 
     log: Annotated[str, OneOf(LEVELS)] = "warning"
-    """What processes log at least."""
+    """Lowest level of messages that processes log."""
     pure: Literal["0", "1"] = "0"
-    """1: use Python where there is compiled code."""
+    """1: use Python instead of compiled code."""
     compiled: Literal["0", "1"] = "1"
-    """0: use the simulator's Python where it is compiled."""
+    """0: use the simulator's Python code even if it is compiled."""
     cache: Path | None = None
     """Folder of compiled P4 programs; default: ~/.cache/weir."""
     werror: Literal["0", "1"] = "0"
-    """1: take the C compiler's warnings for errors."""
+    """1: treat the C compiler's warnings as errors."""
     value_bytes: Annotated[str, OneOf(VALUE_SIZES)] = str(DEFAULT_BYTES)
-    """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone. `make engines`,
-    and `make run` where SCALE is the machine's choice, use 8192 if nobody says another."""
+    """Bytes of a value on the wire, the same in a whole network; BMv2 carries only 512. If it is not given,
+    `make engines` and, with `SCALE=auto`, `make run` use 8192 on the embedded switch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class StfOptions:
-    """What `make stf` runs (v1model.stf)."""
+    """Options of `make stf`, which runs STF conformance tests (v1model.stf)."""
 
     directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
     """Folder of programs with STF tests."""
@@ -57,7 +57,7 @@ class StfOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TestgenOptions:
-    """What `make testgen` has P4Testgen make tests of (v1model.testgen)."""
+    """Options of `make testgen`, which runs P4Testgen's tests of programs (v1model.testgen)."""
 
     directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
     """Folder of v1model programs."""
@@ -65,7 +65,7 @@ class TestgenOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class CorpusOptions:
-    """What `make corpus` compiles (v1model.corpus)."""
+    """Options of `make corpus`, which compiles programs (v1model.corpus)."""
 
     directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
     """Folder of v1model programs."""
@@ -73,18 +73,21 @@ class CorpusOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ConformanceOptions:
-    """What `make kv-conformance` tests (read by engines.conformance.options, in the engines' environment)."""
+    """Options of `make kv-conformance`, which compares any KV connector with recomputing.
+
+    engines.conformance.options reads them, because the command runs in the engines' environment.
+    """
 
     connectors: tuple[str, ...] = ()
     """Connectors to test; default: all but weir-background."""
     cases: tuple[str, ...] = ()
     """Cases to run; default: all."""
     connector_config: str = ""
-    """KVTransferConfig of any other connector, in JSON."""
+    """KVTransferConfig of another connector, in JSON."""
     seed: int = 1
     """Seed of models and prompts."""
     minutes: Annotated[float, Within(0, 10_000)] = 90.0
-    """Time after which no further case begins."""
+    """Minutes after which no further case begins."""
     folder: Path = Path("build/kv-conformance")
     """Folder for models, logs and files of stores."""
     results: Path = Path("results/kv-conformance")
@@ -93,22 +96,22 @@ class ConformanceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class BenchOptions:
-    """Which benchmark `make bench` runs; each has variables of its own."""
+    """Option of `make bench` that chooses the benchmark; each benchmark has variables of its own."""
 
     what: Annotated[str, OneOf(BENCHMARKS)] | None = None
-    """Part that is measured."""
+    """Part to measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TestOptions:
-    """What `make test-bmv2` plays (tests/differential)."""
+    """Options of `make test-bmv2`, which sends the same packets to both engines (tests/differential)."""
 
     differential_seed: int = 1
     """Seed of the packets that both engines get."""
 
 
 ANY: Final = "*"
-"""Command of the keys that every command has."""
+"""Name in place of a command's, for the keys that every command has."""
 
 
 def declared(command: str) -> type:
@@ -119,7 +122,7 @@ def declared(command: str) -> type:
 
 
 def keys_of_command(command: str) -> tuple[Key, ...]:
-    """Return what variables and the command line may say of a command; files may say more."""
+    """Return the keys of a command that variables and its command line may set; files may set more."""
     kind = declared(command)
     takes = (
         is_played if issubclass(kind, RunOptions) else is_simulated if issubclass(kind, Scenario) else None
@@ -128,6 +131,6 @@ def keys_of_command(command: str) -> tuple[Key, ...]:
 
 
 def keys_by_command() -> dict[str, tuple[Key, ...]]:
-    """Return all keys, those of every command under ANY."""
+    """Return all keys by command; those that every command has are under ANY."""
     every = (*keys_of(Verbosity), *keys_of(Processes))
     return {ANY: every} | {name: keys_of_command(name) for name in WITH_KEYS}

@@ -1,7 +1,7 @@
-"""The logs of all processes of a network in one file, in the order in which they were said.
+"""Logs of all processes of a network, collected in one file in the order of their times.
 
-Each process writes to a file of its own below the network's directory, NAME.log; here they are read as they
-grow. `weir.logs` has the format.
+Each process writes to a file of its own below the network's directory, NAME.log. This module reads the files
+as they grow. `weir.logs` has the format.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from weir.logs import LEVEL_VARIABLE, Record, read_line
 
 PERIOD_S: Final = 0.5
 MAX_READ_BYTES: Final = 1 << 20
-"""Of a log at a time."""
+"""Most bytes that are read from a log at a time."""
 MAX_RECORDS: Final = 100_000
-"""Kept of all processes together; the rest is counted."""
+"""Most records that are written, of all processes together; further records are only counted."""
 NAME: Final = "log.jsonl"
 
 AnyNetwork = TypeVar("AnyNetwork", bound=RunningNetwork)
 OnRecord = Callable[[Record], None]
 Open = Callable[[Fabric, Engine], AbstractContextManager[Network]]
-"""What gives a running network: Network itself, or one whose logs are kept."""
+"""Function that opens a network: Network itself, or one that also collects the logs."""
 
 
 class Logs:
-    """Follows the logs below a directory and writes what they say to a file; `follow` does both."""
+    """Collector that follows the logs below a directory and writes their records to a file, see `follow`."""
 
     def __init__(self, path: Path, on_record: OnRecord = lambda record: None, append: bool = False) -> None:
         self.path, self._on_record = path, on_record
         self._mode = "a" if append else "w"
         self.counts: Counter[str] = Counter()
-        """Records by level."""
+        """Number of records by level."""
         self._read_bytes: dict[Path, int] = {}
 
     @contextmanager
     def follow(self, directory: Path) -> Iterator[None]:
-        """Until left, and then once more, so that nothing is missing."""
+        """Collect the logs below a directory during the `with` block, and what is left when it ends."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         done = threading.Event()
         with self.path.open(self._mode, encoding="utf-8") as into:
@@ -74,7 +74,7 @@ class Logs:
                     pass
 
     def _gather(self, directory: Path, into: IO[str]) -> int:
-        """Take what is new; how many records that was."""
+        """Write the records that are new; returns their number."""
         records = [record for path in _logs_below(directory) for record in self._new(path)]
         for record in sorted(records, key=lambda record: record.time):
             self.counts[record.level] += 1
@@ -85,7 +85,10 @@ class Logs:
         return len(records)
 
     def _new(self, path: Path) -> list[Record]:
-        """Whole lines only; a file that is gone has nothing new, and one that was begun anew is read anew."""
+        """Return the records in a log's new whole lines.
+
+        A file that is gone has no new records. A file that has become shorter is read from its start.
+        """
         at = self._read_bytes.get(path, 0)
         try:
             with path.open("rb") as file:
@@ -103,7 +106,7 @@ class Logs:
 
 
 def _logs_below(directory: Path) -> list[Path]:
-    """The logs in a directory and below it. What goes away meanwhile is left out."""
+    """Return the logs in a directory and below it. Files that go away meanwhile are left out."""
     folders = os.walk(directory)
     return sorted(
         Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".log")
@@ -121,10 +124,11 @@ def open_network(
     queue_packets: int | None = None,
     append: bool = False,
 ) -> Iterator[Network]:
-    """A network whose processes' logs are kept in the folder `results`, and shown with -v.
+    """Open a network whose processes' logs are kept in the folder `results`, and shown with -v.
 
-    When a process crashes, summary.json there says which, how it ended and what it said, after `about`.
-    `append`: the command has had a network before, whose logs stay. `queue_packets`: see Network.
+    If a process crashes, summary.json in that folder has `about`, the process, how it ended and its last
+    output. With `append`, the logs of networks that the command opened before stay. `queue_packets`: see
+    Network.
     """
     build_core()
     network = Network(fabric, engine, secure=secure, queue_packets=queue_packets, mtu_bytes=MTU_BYTES)
@@ -140,7 +144,7 @@ def keep_logs(
     about: Mapping[str, object],
     append: bool = False,
 ) -> Iterator[AnyNetwork]:
-    """Open a network, on one machine or several, whose logs are kept as `open_network` says."""
+    """Open a network, on one machine or several, and keep its logs as `open_network` does."""
     level = logging.DEBUG if screen.level > VERBOSE else logging.INFO
 
     def show(record: Record) -> None:
@@ -166,14 +170,14 @@ def keep_logs(
 
 
 class OpenNetworks:
-    """Opens one network after the other; the logs of all are in the folder `results`."""
+    """Opener of one network after the other, which keeps the logs of all in the folder `results`."""
 
     def __init__(self, screen: Screen, results: Path, about: Mapping[str, object]) -> None:
         self._screen, self._results, self._about = screen, results, about
         self._opened = 0
 
     def __call__(self, fabric: Fabric, engine: Engine) -> AbstractContextManager[Network]:
-        """The next one, as `open_network` opens it."""
+        """Open the next network as `open_network` does."""
         self._opened += 1
         append = self._opened > 1
         return open_network(self._screen, fabric, engine, self._results, self._about, append=append)
@@ -181,7 +185,7 @@ class OpenNetworks:
 
 @contextmanager
 def _log_from(level: int) -> Iterator[None]:
-    """Processes that are started meanwhile log from this level on."""
+    """Let processes that are started during the `with` block log from this level on."""
     before = os.environ.get(LEVEL_VARIABLE)
     os.environ[LEVEL_VARIABLE] = logging.getLevelName(level).lower()
     try:
@@ -195,7 +199,7 @@ def _log_from(level: int) -> Iterator[None]:
 def _write_crash(
     path: Path, opened_s: float, about: Mapping[str, object], error: CrashError | ServerLostError
 ) -> None:
-    """What was measured before stays; the summary of an earlier run does not."""
+    """Add the crash to the summary of this run, if it was written; replace the summary of an earlier run."""
     known: Mapping[str, object] = about
     if path.exists() and path.stat().st_mtime >= opened_s:
         known = json.loads(path.read_text(encoding="utf-8"))

@@ -1,8 +1,10 @@
-"""Write what is made of declarations: the table that make checks, reference pages, schemas, the version.
+"""Write the files that are generated from declarations.
+
+They are the table that make checks, reference pages, schemas and files with the version.
 
     python -m experiments.reference
 
-A test compares the files with what this makes.
+A test compares the files with what this generates.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ variables with a star.
 
 
 def main() -> int:
-    """Write the files that are not as they should be, and say which; the exit code is 0."""
+    """Write the files whose text differs from what it should be, and print their names; the
+    exit code is 0."""
     for path, text in made().items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
@@ -73,7 +76,7 @@ def made() -> dict[Path, str]:
 
 
 def table() -> str:
-    """Return one line for each variable of each command, tabs between columns."""
+    """Return the table that make checks: one line for each variable of each command, tabs between columns."""
     rows: list[tuple[str, ...]] = [COLUMNS]
     for command, keys in keys_by_command().items():
         rows += [_row(command, key) for key in keys]
@@ -102,7 +105,10 @@ def schema() -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same with whole numbers as such, which compare equal otherwise and so stand for one another."""
+    """Return the value with whole floats as integers.
+
+    Otherwise Python may take 1 and 1.0 for one value, and the text depends on which came first.
+    """
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -111,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 
 def page() -> str:
-    """Return the reference page: the keys of scenarios, then what each command has besides."""
+    """Return the reference page: the keys of scenarios, then each command's other variables."""
     every = keys_by_command()
     parts = [HEAD, f"## weir\n\n{_commands()}", f"## Every command\n\n{_rows(every[ANY])}", SCENARIOS]
     parts += [
@@ -132,7 +138,7 @@ def page() -> str:
 
 
 def _commands() -> str:
-    """The commands of `weir`, by group; those without variables explain themselves."""
+    """Return a table of the commands of `weir`, by group."""
     lines = ["| command | what it does |", "|---|---|"]
     for group in GROUPS:
         lines.append(f"| **{group}** | |")
@@ -141,7 +147,7 @@ def _commands() -> str:
 
 
 def _plays(command: str) -> bool:
-    """Whether a command takes a scenario."""
+    """Return whether a command takes a scenario."""
     return issubclass(declared(command), Scenario)
 
 
@@ -173,7 +179,7 @@ def _rows(keys: Iterable[Key], of_file: bool = False) -> str:
 
 
 def _default(value: object) -> str:
-    """A default as users write it: a folder of the checkout is named from there."""
+    """Return a default as users write it; paths in the checkout are relative to it."""
     return shown(value).removeprefix(f"{ROOT}/")
 
 

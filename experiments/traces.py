@@ -3,7 +3,7 @@
     weir trace generate --shape rag > rag.jsonl     JSON lines in Mooncake's schema; --help lists all shapes
     weir trace describe FILE-OR-FOLDER              its requests, blocks, sharing, and what is odd about it
 
-Exit code 2: there is no such word, shape or trace, or the trace can't be used.
+The exit code is 2 if there is no such word, shape or trace, or if the trace cannot be used.
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ GENERATE: Final = "generate"
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a trace holds."""
+    """Figures of a trace."""
 
     requests: int
     duration_s: float
     block_tokens: int
     input_tokens: int
-    """Of all requests together."""
+    """Number of tokens of all prompts together."""
     output_tokens: int
     accesses: int
-    """Blocks that requests ask for."""
+    """Number of blocks that requests ask for."""
     blocks: int
-    """Different ones among them."""
+    """Number of different blocks among them."""
     repeated: float
-    """Share of the accesses to a block that an earlier request had: what an unbounded cache would serve."""
+    """Share of accesses to a block that an earlier request asked for, which an
+    unbounded cache would serve."""
     longest_chain: int
-    """Blocks of the longest request."""
+    """Number of blocks of the longest request."""
     sessions: int
-    """0 where the trace does not say which session a request belongs to."""
+    """Number of sessions; 0 if the trace does not say which session a request belongs to."""
 
 
 def describe(trace: Trace) -> Described:
-    """Return what a trace holds, as it was recorded."""
+    """Return the figures of a trace as it was recorded."""
     requests = trace.requests
     blocks = Counter(block for request in requests for block in request.blocks)
     accesses = blocks.total()
@@ -70,7 +71,7 @@ def describe(trace: Trace) -> Described:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carry out what stands behind `weir trace`. Returns the exit code."""
+    """Run `weir trace` and return the exit code."""
     if arguments[:1] == [GENERATE]:
         return generate(arguments[1:])
     if not arguments or arguments[0] in ("-h", "--help"):

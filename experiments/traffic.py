@@ -19,7 +19,7 @@ from workload.trace_tables import BLOCK_TOKENS, PUBLISHED
 
 PAGE: Final = ROOT / "docs" / "shapes.md"
 REQUESTS: Final = 1000
-"""Requests of which the figures of a shape are."""
+"""Number of requests that the figures of a shape are taken from."""
 HEAD: Final = """\
 # Trace formats and generated shapes
 
@@ -53,7 +53,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "turn": "turn of the conversation",
     "type": "kind of the request; not used",
 }
-"""What the fields of a line mean."""
+"""Meanings of the fields of a line."""
 SESSION_FIELDS: Final = (
     ("session", "`block_size`", "tokens of a block"),
     ("session", "`hash_id_scope`", '"local": ids say nothing across sessions'),
@@ -75,7 +75,7 @@ SESSION_FIELDS: Final = (
     ),
     ("sub-agent", "`duration_ms`", "how long it ran; the parent's next call waits if it had ended by then"),
 )
-"""What an object has, by its kind (`workload.sessions`)."""
+"""Fields of an object, by its kind (`workload.sessions`)."""
 
 
 def files() -> dict[Path, str]:
@@ -162,7 +162,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "own_tokens": "what follows in each reader's prompt, median",
     "output_tokens": "an answer, median",
 }
-"""What the parameters of an episode mean."""
+"""Meanings of the parameters of an episode."""
 
 
 def _parameter(name: str) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""KV tensors as streams of bytes: CacheGen's coder, and the plain ones that it is compared with.
+"""Codecs that turn KV tensors into byte streams: CacheGen's coder and plain ones to compare it with.
 
     stream = encode(kv, layout)          # float32 (layers, 2, tokens, kv_heads * head_dim)
     kv = decode(stream, layout)          # or StreamError: never a wrong tensor
 
-The same tensor gives the same stream on any machine. What a stream is, `frame` says; the codecs are in
-`CODECS`.
+The same tensor gives the same stream on any machine. `frame` describes the stream's format; `CODECS` lists
+the codecs.
 """
 
 from kvcodec.codecs import CODECS, Codec, decode, encode, find_codec

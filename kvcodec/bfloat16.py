@@ -9,7 +9,7 @@ from kvcodec.layout import Floats
 
 
 def to_bits(values: Floats) -> npt.NDArray[np.uint16]:
-    """Nearest bfloat16 of finite values, ties to even."""
+    """Return the bits of the nearest bfloat16 of each finite value, ties to even."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 

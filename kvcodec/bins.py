@@ -1,10 +1,9 @@
-"""CacheGen's bins as LMCache 0.5 has them, value for value: each token's vector is divided by its largest
-magnitude and rounded to 32 or 16 bins. The bins are coded by the same adaptive coder as `cachegen`'s
-deltas.
+"""CacheGen's bins with LMCache 0.5's values. Each token's vector is divided by its largest magnitude and
+rounded to 32 or 16 bins, which the adaptive coder of `cachegen`'s deltas codes.
 
-LMCache gives the keys of layers 0 to 9 and the values of layers 0 and 1 32 bins and all others 16; models
-of fewer than 10 layers get 32 everywhere. Level 0 is that rule, level 1 the large models' part of it for
-any model.
+LMCache uses 32 bins for the keys of layers 0 to 9 and the values of layers 0 and 1, and 16 for all others.
+Models of fewer than 10 layers get 32 bins everywhere. Level 0 is that rule; level 1 applies the large models'
+part of it to any model.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ _SPREAD: Final = 4
 
 
 def encode_bins(kv: Floats, level: int) -> bytes:
-    """Largest magnitudes of shape (layers, 2, tokens) in bfloat16, as the tensors of engines are; then the
-    code.
-    """
+    """Return the largest magnitudes, bfloat16 of shape (layers, 2, tokens), followed by the coded bins."""
     held = from_bits(to_bits(kv))
     largest = np.abs(held).max(axis=3)
     ends = _ends(kv.shape[0], level)[:, :, None]
@@ -59,7 +56,7 @@ def decode_bins(payload: bytes, layout: Layout, tokens: int, level: int) -> Floa
 
 
 def _ends(layers: int, level: int) -> Floats:
-    """Of shape (layers, 2): the number of the last bin on either side of 0."""
+    """Return the number of the last bin on either side of 0, of shape (layers, 2)."""
     bins = np.full((layers, 2), COARSE)
     bins[:FINE_KEY_LAYERS, 0] = FINE
     bins[:FINE_VALUE_LAYERS, 1] = FINE

@@ -5,10 +5,10 @@ arithmetic coding.
     whole numbers                         -- less their anchor's -->                        deltas
     anchors and deltas                    -- a model for each channel -->                   arithmetic code
 
-An anchor is the first of `GROUP_TOKENS` tokens, as in the paper, or the channel's mean over the block,
-whichever leaves smaller deltas for a layer's keys or values: neighbouring tokens are alike in large models,
-and not in every model. Deltas are taken after rounding, so no error adds up. Where the paper has tables
-profiled for each model, the models of channels adapt as they go: nothing needs to be shared or sent.
+An anchor is the first of `GROUP_TOKENS` tokens, as in the paper, or the channel's mean over the block. Each
+layer's keys, and its values, use the kind that leaves smaller deltas: neighbouring tokens are alike in large
+models, but not in every model. Deltas are taken after rounding, so errors do not add up. The paper uses
+tables profiled for each model. Here the models of channels adapt as they go, so nothing is shared or sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kvcodec.layout import Floats, Layout
 
 GROUP_TOKENS: Final = 10
 STEPS: Final = (0.1, 0.2, 0.35, 0.5, 0.75, 1.1)
-"""By level: the step of the middle layers as a share of the mean magnitude of what is quantised."""
+"""Step of the middle layers as a share of the mean magnitude of the values, by level."""
 LAYER_GROUPS: Final = (0.7, 1.0, 1.4)
 """Factors of the step in the first, the second and the last third of the layers: early layers lose least."""
 LARGEST_SYMBOL: Final = MAX_REACH // 2
@@ -36,7 +36,10 @@ _FIRST_SPREAD: Final = 2
 
 
 def encode_cachegen(kv: Floats, level: int) -> bytes:
-    """Steps and anchors of (layers, 2), then for either kind of anchor: reaches, lengths, anchors, deltas."""
+    """Return steps and kinds of anchors, both of shape (layers, 2), then the code of each kind of anchor.
+
+    The code of a kind has anchors and then deltas, each with its reach and its length in bytes.
+    """
     steps = _steps(kv, level)
     numbers = np.rint(kv / steps[:, :, None, None]).astype(np.int32)
     anchoring = _choose_anchoring(numbers)
@@ -66,7 +69,10 @@ def decode_cachegen(payload: bytes, layout: Layout, tokens: int, level: int) -> 
 
 
 def _steps(kv: Floats, level: int) -> npt.NDArray[np.float32]:
-    """Of shape (layers, 2). Summed as whole numbers: float sums depend on the machine's order of adding."""
+    """Return the quantisation steps, of shape (layers, 2).
+
+    Sums are of whole numbers: a sum of floats would depend on the machine's order of adding.
+    """
     layers = kv.shape[0]
     largest = np.abs(kv).max(axis=(2, 3)).astype(np.float64)
     safe = np.where(largest > 0, largest, 1)
@@ -78,7 +84,7 @@ def _steps(kv: Floats, level: int) -> npt.NDArray[np.float32]:
 
 
 def _choose_anchoring(numbers: Symbols) -> npt.NDArray[np.int64]:
-    """_MEAN or _TOKEN of shape (layers, 2), by the sum of what remains."""
+    """Return _MEAN or _TOKEN, whichever leaves the smaller sum of magnitudes, of shape (layers, 2)."""
     tokens = numbers.shape[2]
     by_token = np.abs(numbers - numbers[:, :, _token_anchors(tokens)])
     by_mean = np.abs(numbers - _means(numbers, axis=2))
@@ -108,7 +114,7 @@ def _decode_group(fields: Fields, tokens: int, channels: int, kind: int) -> Symb
 
 
 def _split(rows: Symbols, kind: int) -> tuple[Symbols, Symbols]:
-    """Anchors and deltas of (tokens, channels)."""
+    """Return anchors and deltas of rows (tokens, channels)."""
     if kind == _MEAN:
         anchors = _means(rows, axis=0)
         return anchors, rows - anchors
@@ -127,20 +133,20 @@ def _join(anchors: Symbols, deltas: Symbols, tokens: int, kind: int) -> Symbols:
 
 
 def _rows(numbers: Symbols, chosen: npt.NDArray[np.bool_]) -> Symbols:
-    """(tokens, channels of all chosen layers)."""
+    """Return the numbers of the chosen layers as (tokens, channels of all of them)."""
     picked = numbers[chosen]
     return np.ascontiguousarray(picked.transpose(1, 0, 2)).reshape(numbers.shape[2], -1)
 
 
 def _means(numbers: Symbols, axis: int) -> Symbols:
-    """Rounded down after adding a half, in whole numbers."""
+    """Return the means along an axis, rounded half up in whole numbers."""
     count = numbers.shape[axis]
     means: Symbols = ((2 * numbers.sum(axis=axis, keepdims=True) + count) // (2 * count)).astype(np.int32)
     return means
 
 
 def _token_anchors(tokens: int) -> npt.NDArray[np.int64]:
-    """Of each token the place of its anchor."""
+    """Return for each token the index of its anchor."""
     return np.arange(tokens) // GROUP_TOKENS * GROUP_TOKENS
 
 

@@ -1,4 +1,4 @@
-"""The codecs by name, and the two functions that callers need: `encode` and `decode`."""
+"""Codecs by name, and the two functions that callers need: `encode` and `decode`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Codec:
     """One way to write a block as bytes."""
 
     number: int
-    """In the stream's header."""
+    """Number of the codec in a stream's header."""
     levels: tuple[int, ...]
-    """Best quality first."""
+    """Levels, best quality first."""
     default: int
     encode: Callable[[Floats, int], bytes]
     decode: Callable[[bytes, Layout, int, int], Floats]
@@ -51,7 +51,7 @@ _BY_NUMBER: Final = {codec.number: (name, codec) for name, codec in CODECS.items
 
 
 def find_codec(name: str, level: int | None = None) -> tuple[Codec, int]:
-    """Return a codec and its level, by default its default one; raises CodecError where there is none."""
+    """Return a codec and a level, the codec's default if None; raises CodecError if either does not exist."""
     if name not in CODECS:
         raise CodecError(f"there is no codec {name!r}: choose one of {', '.join(CODECS)}")
     codec = CODECS[name]
@@ -64,16 +64,20 @@ def find_codec(name: str, level: int | None = None) -> tuple[Codec, int]:
 
 
 def encode(kv: Floats, layout: Layout, name: str = "cachegen", level: int | None = None) -> bytes:
-    """Return a block's tensor as a stream; raises CodecError for what is no block of `layout`, or no codec or
-    level."""
+    """Return a block's tensor as a stream.
+
+    Raises CodecError if `kv` is not a block of `layout`, or if the codec or the level does not exist.
+    """
     codec, chosen = find_codec(name, level)
     layout.check(kv)
     return seal(Frame(codec.number, chosen, kv.shape[2], codec.encode(kv, chosen)), layout)
 
 
 def decode(stream: bytes, layout: Layout) -> Floats:
-    """Return the tensor of a stream, as its codec kept it; raises StreamError unless it is a whole stream of
-    `layout`."""
+    """Return the tensor of a stream, with its codec's loss.
+
+    Raises StreamError unless the stream is whole and of `layout`.
+    """
     frame = open_frame(stream, layout)
     if frame.codec not in _BY_NUMBER:
         raise StreamError(f"the stream is of codec {frame.codec}, which this version does not have")

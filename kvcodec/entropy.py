@@ -1,10 +1,9 @@
-"""Adaptive arithmetic coding of small whole numbers that come in rows: one row a token, one place a channel.
+"""Adaptive arithmetic coding of small whole numbers in rows: one row per token, one column per channel.
 
-Each channel has a model of its own that both sides bring up to date after every row, so no tables are sent.
-It is a mixture of what the channel has shown (counts) and a bell curve as wide as the channel's numbers
-have been so far, which is right long before the counts are. Everything that decides a probability is a
-whole number computed from whole numbers, so any machine computes the same; the coder itself is
-constriction's range coder.
+Each channel has its own model, which both sides update after every row, so no tables are sent. The model
+mixes counts of what the channel has shown with a bell curve as wide as the channel's numbers so far; the
+curve is accurate long before the counts are. Every probability is computed from whole numbers in whole
+numbers, so all machines agree. The coder itself is constriction's range coder.
 """
 
 from __future__ import annotations
@@ -19,25 +18,23 @@ import numpy.typing as npt
 from kvcodec.errors import CodecError, StreamError
 
 MAX_REACH: Final = 255
-"""Symbols go from -reach to reach."""
+"""Largest reach; symbols go from -reach to reach."""
 
 _WIDTHS: Final = 48
 _WIDTH_STEP: Final = Decimal("1.15")
 _NARROWEST: Final = Decimal("0.12")
 _CURVE_UNIT: Final = 1 << 12
 _COUNT_UNIT: Final = 256
-"""What one occurrence adds, beside a curve whose whole is `_CURVE_UNIT`."""
+"""Weight that one occurrence adds; the whole bell curve weighs `_CURVE_UNIT`."""
 _FIXED: Final = 64
-"""Sums of magnitudes are kept in 64ths of a row."""
+"""Unit in which magnitudes are summed: 64ths."""
 _PRIOR_ROWS: Final = 2
 
 Symbols = npt.NDArray[np.int32]
 
 
 class ChannelModels:
-    """The models of so many channels; `spread` is the magnitude that each one's first symbol is expected to
-    have.
-    """
+    """Models of `channels` channels. `spread` is the expected magnitude of each channel's first symbol."""
 
     def __init__(self, channels: int, reach: int, spread: npt.NDArray[np.int64]) -> None:
         self._reach = reach
@@ -47,20 +44,20 @@ class ChannelModels:
         self._place = np.arange(channels)
 
     def probabilities(self) -> npt.NDArray[np.float32]:
-        """(channels, 2 * reach + 1), unnormalised: whole numbers."""
+        """Return unnormalised probabilities as whole numbers, of shape (channels, 2 * reach + 1)."""
         mean = self._magnitudes // (self._rows + _PRIOR_ROWS)
         width = np.searchsorted(_edges(), mean)
         return self._counts + _curves(self._reach)[width]
 
     def learn(self, row: Symbols) -> None:
-        """Take in what each channel has shown."""
+        """Update each channel's model with its symbol of this row."""
         self._counts[self._place, row + self._reach] += _COUNT_UNIT
         self._magnitudes += np.abs(row).astype(np.int64) * _FIXED
         self._rows += 1
 
 
 def encode_rows(rows: Symbols, reach: int, spread: npt.NDArray[np.int64]) -> bytes:
-    """(rows, channels) of symbols from -reach to reach, as bytes in little-endian words of four."""
+    """Encode rows (rows, channels) of symbols from -reach to reach as little-endian words of four bytes."""
     models = ChannelModels(rows.shape[1], reach, spread)
     coder, family = _range_coder()
     encoder = coder.RangeEncoder()
@@ -71,7 +68,7 @@ def encode_rows(rows: Symbols, reach: int, spread: npt.NDArray[np.int64]) -> byt
 
 
 def decode_rows(payload: bytes, shape: tuple[int, int], reach: int, spread: npt.NDArray[np.int64]) -> Symbols:
-    """Return what `encode_rows` was given; raises StreamError where the bytes can't be that."""
+    """Return the rows that `encode_rows` was given; raises StreamError if the bytes can't be decoded."""
     if len(payload) % 4:
         raise StreamError(f"a payload of {len(payload)} bytes; it comes in words of four")
     coder, family = _range_coder()
@@ -89,7 +86,10 @@ def decode_rows(payload: bytes, shape: tuple[int, int], reach: int, spread: npt.
 
 @lru_cache
 def _range_coder() -> tuple[Any, Any]:
-    """constriction's range coder and its family of models; CodecError where the package is not installed."""
+    """Return constriction's range coder and its family of models.
+
+    Raises CodecError if the package is not installed.
+    """
     try:
         import constriction
     except ImportError as error:
@@ -107,14 +107,18 @@ def _deviations() -> tuple[Decimal, ...]:
 
 @lru_cache
 def _edges() -> npt.NDArray[np.int64]:
-    """Up to which mean magnitude, in 64ths, each curve is used: a bell curve's is 0.8 of its deviation."""
+    """Return the largest mean magnitude, in 64ths, for which each curve is used.
+
+    The mean magnitude of a bell curve is 0.8 of its deviation.
+    """
     return np.array([int(deviation * Decimal("0.855") * _FIXED) for deviation in _deviations()[:-1]])
 
 
 @lru_cache
 def _curves(reach: int) -> npt.NDArray[np.float32]:
-    """Bell curves by width; whole numbers, none of them 0. Decimal's exp is the same everywhere, libm's is
-    not.
+    """Return bell curves by width, in whole numbers above 0.
+
+    Decimal's exp is the same on every machine, libm's is not.
     """
     context = Context(prec=20)
     curves = []

@@ -1,5 +1,5 @@
-"""FP8 (e4m3fn: 4 bits of exponent, 3 of mantissa, no infinities), one scale for a layer's keys, one for its
-values.
+"""FP8 (e4m3fn: 4 bits of exponent, 3 of mantissa, no infinities) with one scale for each layer's keys and one
+for its values.
 
 Format: Micikevicius et al., "FP8 Formats for Deep Learning" (arXiv 2209.05433).
 """
@@ -20,7 +20,7 @@ _NOT_A_NUMBER: Final = 0x7F
 
 
 def _positive() -> npt.NDArray[np.float32]:
-    """The numbers of codes 0 to 0x7E."""
+    """Return the numbers of codes 0 to 0x7E."""
     codes = np.arange(_NOT_A_NUMBER)
     exponent, mantissa = codes >> 3, codes & 7
     normal = (8 + mantissa) * 2.0 ** (exponent - 10)
@@ -32,7 +32,7 @@ _BETWEEN: Final = (_NUMBERS[1:] + _NUMBERS[:-1]) / 2
 
 
 def encode_fp8(kv: Floats, level: int) -> bytes:
-    """Scales of shape (layers, 2), then a byte a value."""
+    """Return scales of shape (layers, 2), then one byte per value."""
     largest = np.abs(kv).max(axis=(2, 3))
     scale = np.where(largest > 0, largest / np.float32(LARGEST), 1).astype(np.float32)
     scaled = kv / scale[:, :, None, None]
@@ -42,7 +42,7 @@ def encode_fp8(kv: Floats, level: int) -> bytes:
 
 
 def decode_fp8(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """Nearest e4m3 numbers to what was encoded."""
+    """Return the nearest e4m3 numbers to what was encoded."""
     fields = Fields(payload)
     scale = scales(fields, (layout.layers, 2))
     codes = fields.array("u1", layout.shape(tokens)).astype(np.uint8)

@@ -1,9 +1,9 @@
-"""What every stream begins with, and what is checked before anything of it is believed.
+"""Header of every stream, and the checks before a stream is decoded.
 
     0       3         4       5       6            8            16           24
     | "WKV" | version | codec | level | tokens (2) | layout (8) | digest (8) | payload ...
 
-The digest is BLAKE2b-64 over the bytes before it and the payload: a stream that is damaged or cut short is
+The digest is BLAKE2b-64 over the bytes before it and the payload. A stream that is damaged or cut short is
 refused.
 """
 
@@ -26,7 +26,7 @@ HEADER_BYTES: Final = _HEAD.size + _DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A stream taken apart; `payload` is the codec's own."""
+    """Parts of a stream; the format of `payload` is the codec's."""
 
     codec: int
     level: int
@@ -35,13 +35,13 @@ class Frame:
 
 
 def seal(frame: Frame, layout: Layout) -> bytes:
-    """Return the stream of a block."""
+    """Return the stream of a block: header, digest and payload."""
     head = _HEAD.pack(_MAGIC, VERSION, frame.codec, frame.level, frame.tokens, layout.fingerprint)
     return head + _digest(head, frame.payload) + frame.payload
 
 
 def open_frame(stream: bytes, layout: Layout) -> Frame:
-    """Return the parts of a stream from a sender with the same layout; StreamError otherwise."""
+    """Return the parts of a stream; raises StreamError if it is damaged or of another layout or version."""
     if not isinstance(stream, (bytes, bytearray, memoryview)):
         raise StreamError(f"a stream is bytes, not {type(stream).__name__}")
     stream = bytes(stream)

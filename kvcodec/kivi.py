@@ -1,8 +1,8 @@
-"""Uniform quantisation with the level's bits: keys by channel over groups of tokens, values by token over
-channels.
+"""Uniform quantisation to as many bits as the level says: keys by channel over groups of tokens, values by
+token over groups of channels.
 
-After KIVI (Liu et al., arXiv 2402.02750), which found that keys have channels with outliers and values have
-not. Each group has its own smallest value and step, in bfloat16.
+After KIVI (Liu et al., arXiv 2402.02750), which found outlier channels in keys and none in values. Each group
+has its own smallest value and step, in bfloat16.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from kvcodec.fields import Fields
 from kvcodec.layout import Floats, Layout
 
 GROUP: Final = 32
-"""Values that share a range."""
+"""Number of values that share a range."""
 
 
 def encode_kivi(kv: Floats, level: int) -> bytes:
-    """Keys, then values; each as smallest values, steps, and codes packed into bytes."""
+    """Return keys, then values, each as smallest values, steps, and codes packed into bytes."""
     return b"".join(_encode(grouped, level) for grouped in (_by_channel(kv[:, 0]), _by_token(kv[:, 1])))
 
 
 def decode_kivi(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """Return what was encoded, each value off by half a step at most (and by the rounding of its group's
-    range)."""
+    """Return what was encoded. The error is at most half a step, plus the rounding of the group's range."""
     fields = Fields(payload)
     kv = np.empty(layout.shape(tokens), np.float32)
     for kind, grouped in enumerate((_by_channel, _by_token)):
@@ -44,17 +43,17 @@ def decode_kivi(payload: bytes, layout: Layout, tokens: int, level: int) -> Floa
 
 
 def _by_channel(keys: Floats) -> Floats:
-    """(layers, channels, groups, GROUP): each group is of one channel."""
+    """Return keys as (layers, channels, groups, GROUP): each group is of one channel."""
     return _grouped(keys.transpose(0, 2, 1))
 
 
 def _by_token(values: Floats) -> Floats:
-    """(layers, tokens, groups, GROUP): each group is of one token."""
+    """Return values as (layers, tokens, groups, GROUP): each group is of one token."""
     return _grouped(values)
 
 
 def _grouped(rows: Floats) -> Floats:
-    """The last axis in groups; the last group is filled up with its row's last value."""
+    """Split the last axis into groups; pad the last group with its row's last value."""
     lacking = -rows.shape[2] % GROUP
     filled = np.pad(rows, ((0, 0), (0, 0), (0, lacking)), mode="edge")
     return filled.reshape(*rows.shape[:2], -1, GROUP)

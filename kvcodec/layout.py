@@ -1,4 +1,4 @@
-"""What KV tensors look like, and which model they are from: sender and receiver of a stream must agree."""
+"""Shape of KV tensors and the model they are from; sender and receiver of a stream must agree on it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kvcodec.errors import CodecError
 FINGERPRINT_BYTES = 8
 MAX_TOKENS = 4096
 MAX_VALUES = 1 << 26
-"""Of one block; a stream that claims more is refused before anything is reserved for it."""
+"""Largest number of values of a block; a stream that claims more is refused before memory is allocated."""
 
 Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Of a block's tensor: float32 of shape (layers, 2, tokens, kv_heads * head_dim), keys before values."""
+    """Shape of a block's tensor: float32 (layers, 2, tokens, kv_heads * head_dim), keys before values."""
 
     model: str
     """Identity of the weights."""
@@ -39,21 +39,22 @@ class Layout:
 
     @property
     def channels(self) -> int:
-        """Values of one token's key, or of its value, in one layer."""
+        """Return the number of values of one token's key, or of its value, in one layer."""
         return self.kv_heads * self.head_dim
 
     @property
     def fingerprint(self) -> bytes:
-        """Eight bytes that differ where model or shape differ."""
+        """Return eight bytes that differ if model or shape differ."""
         described = f"{self.model}\0{self.layers}\0{self.kv_heads}\0{self.head_dim}".encode()
         return blake2b(described, digest_size=FINGERPRINT_BYTES, person=b"weir kv layout").digest()
 
     def shape(self, tokens: int) -> tuple[int, int, int, int]:
-        """Return the shape of a block of `tokens`."""
+        """Return the shape of a block of `tokens` tokens."""
         return self.layers, 2, tokens, self.channels
 
     def bf16_bytes(self, tokens: int) -> int:
-        """Of a block as an engine holds it; what compression ratios are taken from."""
+        """Return the bytes of a block in bfloat16, as engines hold it; compression ratios are relative to
+        this."""
         return 2 * self.layers * 2 * tokens * self.channels
 
     def check(self, kv: Floats) -> None:
@@ -71,10 +72,10 @@ class Layout:
             raise CodecError(f"a block holds numbers up to {LARGEST:g}")
 
     def check_tokens(self, tokens: int) -> None:
-        """Raise CodecError unless a block may have so many."""
+        """Raise CodecError unless a block may have so many tokens."""
         if not 1 <= tokens <= MAX_TOKENS or self.bf16_bytes(tokens) > 2 * MAX_VALUES:
             raise CodecError(f"a block has from 1 to {MAX_TOKENS} tokens and at most {MAX_VALUES} values")
 
 
 LARGEST = 1e30
-"""Far above any KV, and far enough below float32's end for scales to be computed."""
+"""Largest magnitude of a value: far above any KV, and low enough that scales don't overflow float32."""

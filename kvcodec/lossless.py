@@ -1,4 +1,4 @@
-"""bfloat16 as it is, and with its bytes compressed by zstd: no loss beyond bfloat16's own."""
+"""Lossless coding of bfloat16, plain or compressed by zstd: no loss beyond bfloat16's own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvcodec.layout import Floats, Layout
 
 
 def encode_plain(kv: Floats, level: int) -> bytes:
-    """bfloat16, little-endian."""
+    """Return the values in bfloat16, little-endian."""
     return to_bits(kv).astype("<u2").tobytes()
 
 
@@ -26,7 +26,8 @@ def decode_plain(payload: bytes, layout: Layout, tokens: int, level: int) -> Flo
 
 
 def encode_zstd(kv: Floats, level: int) -> bytes:
-    """High bytes (sign, exponent) before low ones: they are alike among themselves."""
+    """Return bfloat16 compressed by zstd. All high bytes (sign, exponent) come first, as they resemble one
+    another."""
     planes = to_bits(kv).astype("<u2").reshape(-1).view(np.uint8).reshape(-1, 2).T
     return bytes(_zstandard().ZstdCompressor(level=level).compress(planes.tobytes()))
 
@@ -47,7 +48,7 @@ def decode_zstd(payload: bytes, layout: Layout, tokens: int, level: int) -> Floa
 
 
 def _zstandard() -> Any:
-    """The module zstandard; CodecError where it is not installed."""
+    """Return the module zstandard; raises CodecError if it is not installed."""
     try:
         import zstandard
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""A scenario: everything that a run of the emulator or of the simulator depends on.
+"""Scenario: everything that a run of the emulator or of the simulator depends on.
 
-One file describes it for both (docs/reference.md has all keys): `load_scenario` reads it.
+One file describes it for both; docs/reference.md has all keys. `load_scenario` reads a file.
 """
 
 from scenario.reading import load_scenario

@@ -1,4 +1,4 @@
-"""Of a scenario: the machine that an emulation of it runs on, known to the layer in `emulated/` alone."""
+"""Keys of a scenario for the machine that emulates it; only `simulator.emulated` knows them."""
 
 from typing import Annotated
 
@@ -9,53 +9,54 @@ from commands.declarations import DECLARED, Within
 
 @dataclass(frozen=True, slots=True, config=DECLARED)
 class Machine:
-    """What an emulation of the scenario runs on, in real seconds. By default nothing of it takes any time."""
+    """Machine that emulates the scenario, in real seconds. By default its work takes no time."""
 
     pace: Annotated[float, Within(1e-6, 1e9)] = 1.0
-    """The emulation is so much faster than reality: flow control's fixed times are so much longer here."""
+    """Factor by which the emulation is faster than reality; flow control's fixed times are longer by this
+    factor."""
     link_burst_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """Links are shapers: what an idle one lets through at once, as time at its rate."""
+    """Time at a link's rate for which an idle link sends at once, as shapers do; 0: links are no shapers."""
     buffer_share: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """What a storage node thinks waits beyond its packets, for each batch that it sends, in fragments."""
+    """Fragments that each batch adds to the backlog that a storage node reports, beyond its packets."""
     batch_fragments: Annotated[int, Within(1, 65_535)] = 1
     """Fragments that a storage node hands over at once, at most."""
     cores: Annotated[int, Within(0, 4096)] = 0
-    """That hosts and switches share; 0: these take no time."""
+    """Cores that hosts and switches share; 0: their work takes no time."""
     slowdown: Annotated[float, Within(0.0, 100.0)] = 0.0
-    """Mean share by which work on a core takes longer than the times below, by chance."""
+    """Mean share by which work on a core takes longer than the times below, at random."""
     live_puts: bool = False
-    """PUTs leave fragment by fragment, as those of hosts do (simulator.emulated.live_puts)."""
+    """Whether PUTs leave fragment by fragment, as those of hosts do (simulator.emulated.live_puts)."""
     node_report_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """The conductor knows of nodes and pools what they last said (simulator.emulated.reported):
-    nodes every so often and when a prefill has ended, pools every `pool_report_s`; 0: everything at once."""
+    """Time between two reports of a node to the conductor, beside one after each prefill
+    (simulator.emulated.reported); 0: the conductor knows everything at once."""
     pool_report_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """The same of pools."""
+    """Time between two reports of a pool to the conductor."""
     timer_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """Hosts wait for whole ticks of so long: a request begins late, and a prefill ends late."""
+    """Ticks of hosts' timers: a request begins late, and a prefill ends late, at the next tick."""
     switch_wake_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time of a switch whenever something comes."""
+    """CPU time of a switch for each wake-up."""
     switch_packet_s: Annotated[float, Within(0.0, 1e3)] = 0.0
     """CPU time of a switch for each fragment or request."""
     host_wake_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time of a host whenever something comes."""
+    """CPU time of a host for each wake-up."""
     rest_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """A host that rests for t becomes cold by 1 - exp(-t / rest_s) (simulator.emulated.cpu); 0:
-    never."""
+    """Time constant with which a resting host becomes cold: by 1 - exp(-t / rest_s) after a rest of t
+    (simulator.emulated.cpu); 0: never."""
     node_cold_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time that a cold node's first wake-up takes longer: it asks."""
+    """Extra CPU time of a cold node's first wake-up, in which it asks."""
     node_answer_cold_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """The same of its second: it is answered."""
+    """Extra CPU time of a cold node's second wake-up, in which it is answered."""
     store_cold_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """The same of a cold storage node's first wake-up."""
+    """Extra CPU time of a cold storage node's first wake-up."""
     switch_cold_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """The same of a cold switch's first wake-up."""
+    """Extra CPU time of a cold switch's first wake-up."""
     node_block_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time of a node for each block of a request before it asks for any."""
+    """CPU time of a node for each block of a request, before it asks for any."""
     node_fragment_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time of a node for each fragment that it gets."""
+    """CPU time of a node for each fragment that it receives."""
     store_block_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time of who answers for each block that it is asked for, besides its fragments."""
+    """CPU time of an answering host for each requested block, beside that for its fragments."""
     store_fragment_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """CPU time of who answers for each fragment that it sends, or takes."""
+    """CPU time of an answering host for each fragment that it sends or takes."""
     index_s: Annotated[float, Within(0.0, 1e3)] = 0.0
     """CPU time of an index for a question, and of the node for its answer."""

@@ -1,6 +1,6 @@
-"""What the switch does in each of the runs that are compared: nothing, merging, or merging and a pool.
+"""Modes of the switch in the runs that are compared: no caching, merging, or merging and a pool.
 
-And what checks the comparison: a pool that is managed as any other but whose entries no GET finds.
+A further mode checks the comparison: a pool that is managed like any other, but whose entries no GET finds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One run of the comparison; `name` is its key in the summary and what MODES takes, `title` the same for
-    people, and `does` says what the switch does."""
+    """Mode of one run. `name` is its key in the summary and in MODES, `title` its name for people, and `does`
+    what the switch does."""
 
     name: str
     title: str

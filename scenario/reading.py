@@ -1,4 +1,4 @@
-"""Read the TOML file of a scenario: bases, paths, and errors that name file, line and key."""
+"""Reader of a scenario's TOML file: bases, paths, and errors that name file, line and key."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from scenario.whole import Scenario
 from topologies.registry import TOPOLOGIES
 
 BASES: Final = 4
-"""How many files a scenario may be based on, one on the other."""
+"""Largest number of files in a chain of bases."""
 DEMO: Final = Path(__file__).with_name("demo.toml")
-"""What is played and simulated where nobody names a file."""
+"""File that is emulated and simulated if none is given."""
 TABLES: Final = tuple(
     entry.name for entry in dataclasses.fields(Scenario) if entry.name not in ("name", "source")
 )
 
 
 def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
-    """Return a scenario and its file; paths in it are relative to the file. Raises ScenarioError.
+    """Return a scenario and its file; raises ScenarioError. Paths in a file are relative to it.
 
-    A file may name another as its `base`: it then only says what differs.
+    A file may name another one as its `base` and then has only what differs.
     """
     document = _read(Path(path))
     values = _with_bases(Path(path), document, BASES)
@@ -39,7 +39,7 @@ def read_values(path: Path) -> Values:
 
 
 def _read(path: Path) -> Document:
-    """A file that a user named, perhaps a trace by mistake."""
+    """Read a file that a user named; raises ScenarioError, also if it is a trace."""
     if path.suffix in (".json", ".jsonl"):
         raise ScenarioError(f"{path}: a scenario is a TOML file; a trace is what TRACE names")
     return read_document(path)
@@ -51,8 +51,10 @@ def decode_scenario(document: Document) -> Scenario:
 
 
 def completed(values: Values) -> Values:
-    """Return the values with those that follow from them: of a topology its sizes, of no storage nodes that
-    nodes lend one another their memory."""
+    """Return the values with those that follow from them.
+
+    A topology implies its sizes. Without storage nodes, nodes lend each other their memory.
+    """
     made = dict(values)
     topology = TOPOLOGIES[made.get(("network", "topology"), "star")]
     made.setdefault(("nodes", "count"), topology.nodes)
@@ -64,7 +66,7 @@ def completed(values: Values) -> Values:
 
 
 def _with_bases(path: Path, document: Document, deepest: int) -> Values:
-    """The values of a document on top of those of its base, which must be right by itself."""
+    """Return a document's values on top of those of its base, which must be valid by itself."""
     name = document.values.pop("base", None)
     own = _values(document, path.parent)
     if name is None:
@@ -76,7 +78,7 @@ def _with_bases(path: Path, document: Document, deepest: int) -> Values:
 
 
 def _values(document: Document, folder: Path = Path()) -> Values:
-    """The checked values of a parsed file, by path."""
+    """Return the checked values of a parsed file, by path; raises ScenarioError."""
     keys = {key.path: key for key in keys_of(Scenario)}
     values: Values = {}
     for name, given in document.values.items():

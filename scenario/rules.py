@@ -1,7 +1,7 @@
-"""Which combinations of a scenario's keys can't be: one table of rules for the emulator and the simulator.
+"""Rules that refuse combinations of a scenario's keys, in one table for the emulator and the simulator.
 
-A rule names the key that is at fault, when it is broken, and why. What depends on the sizes of blocks and of
-fabrics is found where these are made (`simulator.checks`, `topologies`).
+A rule names the key that is at fault, when it is broken, and why. Errors that depend on the sizes of blocks
+and fabrics are found where these are made (`simulator.checks`, `topologies`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from workload.schedule import CONDUCTOR
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One combination that can't be."""
+    """Combination of keys that is refused."""
 
     key: str
-    """The key that is at fault, as a TOML file has it."""
+    """Key that is at fault, as in a TOML file."""
     broken: Callable[[Scenario], bool]
     because: str
 
@@ -69,7 +69,7 @@ def _unusual(name: str, scenario: Scenario) -> bool:
 
 
 def only_usual(name: str, because: str) -> Rule:
-    """Return the rule that a key, or a table, has its default."""
+    """Return the rule that a key, or a table, must have its default."""
     return Rule(name, partial(_unusual, name), because)
 
 
@@ -82,7 +82,7 @@ def _conducted(scenario: Scenario) -> bool:
 
 
 def _own_model(scenario: Scenario) -> bool:
-    """Whether the model is a folder whose KV is real."""
+    """Return whether the model is a folder whose KV is real."""
     return scenario.model.name not in MODELS
 
 
@@ -157,7 +157,7 @@ ALWAYS: Final = (
         'goes with storage nodes: storage.kind = "stores"',
     ),
 )
-"""What can be neither played nor simulated."""
+"""Rules of both the emulator and the simulator."""
 
 PLAYED: Final = (
     Rule(
@@ -233,7 +233,7 @@ PLAYED: Final = (
     Rule("pool.memory", lambda s: s.pool.memory == "none", "the emulator compares by MODES: leave it out"),
     only_usual("pool.multicast", "the emulator's switches multicast"),
 )  # fmt: skip
-"""What the emulator does not have."""
+"""Rules for what the emulator does not have."""
 
 COMPARED: Final = (
     Rule("nodes.gate", _never, 'compared with the emulator is no gate = "never"'),
@@ -242,7 +242,7 @@ COMPARED: Final = (
     ),
     only_usual("nodes.tiers", "compared with the emulator are exclusive tiers only"),
 )
-"""What is played and simulated, but was not compared."""
+"""Rules for what is emulated and simulated, but was not compared."""
 
 SIMULATED: Final = (
     Rule("model.name", _own_model, "the simulator has the preset models, and those of model.layers"),
@@ -308,4 +308,4 @@ SIMULATED: Final = (
         )
     ),
 )  # fmt: skip
-"""What the simulator does not have, and rates of zero where they matter."""
+"""Rules for what the simulator does not have, and against rates of zero where they matter."""

@@ -1,4 +1,4 @@
-"""The class of a whole scenario."""
+"""Class of a whole scenario."""
 
 from dataclasses import field, replace
 from typing import Any, Self
@@ -17,12 +17,12 @@ GBIT_BYTES = 1e9 / 8
 
 @dataclass(frozen=True, slots=True, config=DECLARED)
 class Scenario:
-    """All tables, of which emulator and simulator each read what they have."""
+    """All tables of a scenario; emulator and simulator each read those that they have."""
 
     name: str = "scenario"
-    """What tables call it."""
+    """Name of the scenario in tables."""
     source: str = ""
-    """Where the figures come from."""
+    """Source of the figures."""
     workload: Workload = field(default_factory=Workload)
     model: Model = field(default_factory=Model)
     nodes: Nodes = field(default_factory=Nodes)
@@ -39,7 +39,7 @@ class Scenario:
 
     @property
     def lends(self) -> bool:
-        """Return whether nodes answer one another's GETs, past the network's switches."""
+        """Return whether nodes answer each other's GETs, past the network's switches."""
         return self.storage.kind == "peers" and self.direct.front == SWITCHES
 
     @property

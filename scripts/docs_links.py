@@ -1,6 +1,6 @@
-"""Hooks of mkdocs: links to files that are no pages become paths, and search works without the internet.
+"""Hooks of mkdocs: links to files that are not pages become paths, and search works offline.
 
-On the site there is nothing to go to; where the repository is read, the links work.
+The site has no page for such files; in the repository the links work.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIM, OWN_SHIM = "https://unpkg.com/iframe-worker/shim", "assets/iframe-worker.js"
-"""What a page that is opened as a file needs for its search: the theme's address of it, and our copy."""
+"""Address of the script that search needs in a page opened as a file: the theme's, and our copy's."""
 LINK = re.compile(r"(?<!!)\[([^\]\[]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Return the page's text with such links replaced; called by mkdocs for each page."""
+    """Return the page's text with links to files outside docs/ as paths; mkdocs calls this for each page."""
     folder = Path(page.file.abs_src_path).parent
 
     def replaced(link: re.Match[str]) -> str:
@@ -33,10 +33,10 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Return the page's HTML with our copy of the search's shim; called by mkdocs for each page."""
+    """Return the page's HTML with our copy of the search's script; mkdocs calls this for each page."""
     return output.replace(SHIM, get_relative_url(OWN_SHIM, page.url))
 
 
 def on_post_template(output: str, template_name: str, **_: Any) -> str:
-    """Do the same for pages that are no documents, such as the one for an address that does not exist."""
+    """Replace the script in pages that are not documents, such as the page for an unknown address."""
     return output.replace(SHIM, "/" + OWN_SHIM)

@@ -1,18 +1,18 @@
-"""The virtual environments, made by the system's own Python (`scripts/setup.sh` calls this).
+"""Maker of the virtual environments, run with the system's own Python by `scripts/setup.sh`.
 
-    environment.py check            exit code 2, with one sentence, where this Python or folder is not fit
-    environment.py ready GROUP      exit code 0 if all is there, the compiled parts, too
+    environment.py check            exit code 2 and one sentence if this Python or folder does not fit
+    environment.py ready GROUP      exit code 0 if everything is there, the compiled parts included
     environment.py installed GROUP  exit code 0 if all Python packages of the group are there
     environment.py make GROUP       makes the environment
     environment.py compile          compiles the C cores, or says why not
 
-A group is "run" (requirements.lock: what `make run` needs), "all" (requirements-all.lock: experiments, tests
-and lint, too), or one that has an environment for itself: "shell" (p4runtime-shell, .venv-shell) or "docs"
-(what builds the site, .venv-docs).
+A group is "run" (requirements.lock: what `make run` needs) or "all" (requirements-all.lock: experiments,
+tests and lint, too). Two more groups have environments of their own: "shell" (p4runtime-shell, .venv-shell)
+and "docs" (the site's builder, .venv-docs).
 
-An environment is made aside and takes its place when it is whole. It holds a stamp that says which Python and
-which files it was made of. This file uses the standard library only, and no syntax that is newer than Python
-3.7: an older Python has to be able to say that it is too old.
+An environment is made aside and moved into place once it is complete. It holds a stamp that says which Python
+and which files it was made of. This file uses the standard library only, and no syntax newer than Python 3.7:
+an older Python has to be able to say that it is too old.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ LOCKS = {
 }
 PLACES = {"run": ".venv", "all": ".venv", "shell": ".venv-shell", "docs": ".venv-docs"}
 PROJECTS = {"run": (".", "v1model"), "all": (".", "v1model"), "shell": (), "docs": ()}
-"""Folders whose packages are installed as they are, and stay where they are. A group without any has an
-environment for itself, without Debian's packages and compiled parts."""
+"""Folders whose packages are installed in place (editable). A group without any has an environment without
+Debian's packages and compiled parts."""
 OLDEST, NEWEST = (3, 11), (3, 13)
 MODULES_COMPILED = ("hostlib.native", "controller.policies.reuse.native")
 RUN_VALUE_BYTES = "8192"
-"""Values of `make run`, for which the hosts' core is compiled; another size's is compiled when it is used."""
+"""Value size of `make run` in bytes, for which the hosts' core is compiled. For another size it is compiled
+at first use."""
 NATIVE = ("hostlib/native", "controller/policies/reuse/native")
 
-# What a user's own settings of pip may hold that would install elsewhere than into the environment.
+# Settings of pip in a user's environment that would install elsewhere than into the virtual environment.
 ELSEWHERE = (
     "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_NO_BINARY",
     "PIP_DRY_RUN",
@@ -53,18 +54,18 @@ ELSEWHERE = (
 PYTHONS_OWN = ("PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 PROGRESS_STEP = 10
 
-# Of what pip says.
+# Messages of pip.
 HASHES_DIFFER = "DO NOT MATCH THE HASHES"
 NOT_REACHED = "NewConnectionError|ConnectTimeout|NameResolutionError|ReadTimeout|Max retries|ProxyError"
 PIP_OPTIONS = ("--disable-pip-version-check", "--progress-bar=off", "--no-input", "--retries=2")
 
 
 class SetupError(Exception):
-    """Why there is no environment; the message says what, where, and what to do."""
+    """Failure to make an environment; the message says what failed, where, and what to do."""
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out one of the commands above; returns the exit code."""
+    """Carry out one of the commands above and return the exit code."""
     command, group = (*arguments, "run")[:2]
     try:
         if command == "check":
@@ -102,7 +103,7 @@ def check_python(version: tuple[int, ...]) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise SetupError where no virtual environment can be: it needs to write, and symbolic links."""
+    """Raise SetupError unless the folder can be written to and can hold symbolic links."""
     try:
         scratch = tempfile.TemporaryDirectory(prefix=".setup-", dir=str(folder))
     except OSError as error:
@@ -118,7 +119,7 @@ def check_folder(folder: Path) -> None:
 
 
 def recipe(group: str) -> str:
-    """Return what an environment of the group is made of: this Python, and a digest of the files."""
+    """Return a description of what the group's environment is made of: this Python and a digest of files."""
     digest = hashlib.sha256()
     for name in (LOCKS[group], "pyproject.toml", "v1model/pyproject.toml", "scripts/environment.py"):
         digest.update((ROOT / name).read_bytes())
@@ -127,7 +128,7 @@ def recipe(group: str) -> str:
 
 
 def native_recipe() -> str:
-    """Return what the compiled parts are made of: sources, this Python, and what can compile here."""
+    """Return a description of what the compiled parts are made of: sources, this Python and the compiler."""
     digest = hashlib.sha256()
     for folder in NATIVE:
         for path in sorted((ROOT / folder).iterdir()):
@@ -140,12 +141,12 @@ def native_recipe() -> str:
 
 
 def is_installed(group: str) -> bool:
-    """Return whether the environment is whole and made of what the files say now."""
+    """Return whether the environment is complete and made of the current files."""
     return _read(ROOT / PLACES[group] / (".ready-" + group)) == recipe(group)
 
 
 def is_compiled() -> bool:
-    """Return whether the cores are of these sources, and nothing came since that would compile them."""
+    """Return whether the cores were built from the current sources, with the compiler that is here now."""
     return _read(ROOT / PLACES["run"] / ".native") == native_recipe()
 
 
@@ -157,14 +158,14 @@ def _read(path: Path) -> str | None:
 
 
 def make(group: str) -> None:
-    """Make the environment anew beside the one that is there, and put it in its place."""
+    """Make the environment aside and replace the existing one with it."""
     place = ROOT / PLACES[group]
     aside, old = place.with_name(place.name + ".part"), place.with_name(place.name + ".old")
     for left in (aside, old):
         shutil.rmtree(str(left), ignore_errors=True)
     began = time.time()
     if group == "all" and is_installed("run") and not place.is_symlink():
-        shutil.copytree(str(place), str(aside), symlinks=True)  # to be added to
+        shutil.copytree(str(place), str(aside), symlinks=True)  # packages are added to the copy
     else:
         _say(f"creating the virtual environment {place.name}")
         _create(aside, group)
@@ -195,22 +196,23 @@ def _create(folder: Path, group: str) -> None:
 
 
 def bundled_pip() -> list[str]:
-    """Return what runs the pip of python3-venv from its own file, or nothing where there is none.
+    """Return the arguments that run python3-venv's pip from its own file, or an empty list if it has none.
 
-    To install pip into the environment first would take longer than most of what pip installs.
+    Installing pip into the environment first would take longer than most of what pip installs.
     """
     bundled = Path(sysconfig.get_path("stdlib")) / "ensurepip" / "_bundled"
-    folders = (Path("/usr/share/python-wheels"), bundled)  # Debian's has the former
+    folders = (Path("/usr/share/python-wheels"), bundled)  # Debian uses the first folder
     wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
     return [str(wheels[-1] / "pip")] if wheels else []
 
 
 def _install(folder: Path, group: str) -> None:
-    """All packages of the group's list and, last, the project itself, which stays where it is."""
+    """Install all packages of the group's list and, last, the project itself in place."""
     lock = LOCKS[group]
     total = sum(re.match(r"[A-Za-z0-9]", line) is not None for line in (ROOT / lock).open())
     _say(f"installing the {total} Python packages of {lock}")
-    # The list is complete. Bytecode is made when a module is first used: most never are.
+    # The list is complete, so no dependencies are looked up. Bytecode is made at first use: most modules are
+    # never used.
     wanted = ["--require-hashes", "--no-deps", "--no-compile", "-r", lock]
     said = _pip(folder, wanted, total) if total else ""
     if HASHES_DIFFER in said:
@@ -224,7 +226,7 @@ def _install(folder: Path, group: str) -> None:
 
 
 def _pip(folder: Path, arguments: list[str], total: int = 0) -> str:
-    """Run pip, with progress; returns what it said where it failed, else nothing."""
+    """Run `pip install` and print its progress; return its output if it failed, else ""."""
     pip_program = bundled_pip() or ["-m", "pip"]
     command = [str(folder / "bin" / "python"), *pip_program, "install", *PIP_OPTIONS, *arguments]
     with subprocess.Popen(
@@ -245,7 +247,7 @@ def _pip(folder: Path, arguments: list[str], total: int = 0) -> str:
 
 
 def explained(said: str, lock: str) -> str:
-    """pip's words as one sentence that says what to do, where the cause is one of the known ones."""
+    """Turn pip's output into one sentence that says what to do, or its last lines for an unknown cause."""
     if re.search(r"certificate is not yet valid|certificate has expired", said):
         now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         return (
@@ -278,13 +280,16 @@ def explained(said: str, lock: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The caller's, without what would send packages elsewhere; a file of settings is overruled, too."""
+    """Return the caller's environment variables without those that would install packages elsewhere.
+
+    The variables that are set overrule a user's pip settings file, too.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE + PYTHONS_OWN}
     return dict(kept, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", PYTHONWARNINGS="ignore", PYTHONNOUSERSITE="1")
 
 
 def _move_scripts(folder: Path, place: Path) -> None:
-    """Programs name the folder that they are to be in, not that in which they were made."""
+    """Make the programs in `folder` name the folder they are moved to, `place`, instead."""
     made, named = str(folder).encode(), str(place).encode()
     for script in (folder / "bin").iterdir():
         if script.is_file() and not script.is_symlink():
@@ -294,7 +299,7 @@ def _move_scripts(folder: Path, place: Path) -> None:
 
 
 def _keep_owner(folder: Path) -> None:
-    """Give what root made in somebody else's checkout to them."""
+    """Give files that root made in another user's checkout to that user."""
     owner = ROOT.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
         for path in [folder, *folder.rglob("*")]:
@@ -302,7 +307,7 @@ def _keep_owner(folder: Path) -> None:
 
 
 def compile_cores() -> None:
-    """Compile the C cores; where that can't be, it is said and Python does their work."""
+    """Compile the C cores. Where that is impossible, the compilers say so, and Python does the work."""
     if is_compiled():
         return
     _say("compiling what hosts and policies do for each fragment")

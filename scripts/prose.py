@@ -1,15 +1,17 @@
-"""Check the documents and the first lines of docstrings for plain prose.
+"""Checker of documents and of docstrings' first lines for plain prose.
 
     prose.py                    exit code 1 and one line for each finding, 0 without any
     prose.py --count            words and sentences of each document
 
-Sentences are those of sentencex. Their mean is that of paragraphs and lists; the longest may also stand in a
-table. Code has no sentences. Words are those that scripts/prose.toml lists, and what proselint finds.
+Sentences are split by sentencex. The mean length is that of paragraphs and lists; the longest sentence may
+also stand in a table. Code is left out. Refused words are those in scripts/prose.toml and those that
+proselint finds.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -34,9 +36,9 @@ WORDS, DOCUMENT_WORDS, REVISIONS = (
 RECORDS = ("docs/lab/record.md", "docs/lab/engines-attacked.md")
 """Lists of defects, which are not checked."""
 NOTEBOOK = "docs/lab/"
-"""Below this, pages may name revisions."""
+"""Folder whose pages may name revisions."""
 GENERATED = "do not edit"
-"""What a page says at its top that is generated of declarations, which is not checked either."""
+"""Words at the top of a page that is generated from declarations; such pages are not checked."""
 OTHERS = ("README.md", "CONTRIBUTING.md")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 BREAK = re.compile(r"(?<=:)\s+(?=[A-Z])|(?<=\d s\.)\s+(?=[A-Z`])")
@@ -44,16 +46,16 @@ BREAK = re.compile(r"(?<=:)\s+(?=[A-Z])|(?<=\d s\.)\s+(?=[A-Z`])")
 
 @dataclass(frozen=True)
 class Passage:
-    """A paragraph, an item of a list or a cell of a table, without code."""
+    """Paragraph, list item or table cell, without code."""
 
     line: int
     text: str
     is_prose: bool
-    """Whether it has sentences: cells and headings have none."""
+    """Whether the passage has sentences: cells and headings have none."""
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is found; returns the exit code."""
+    """Print the findings and return the exit code."""
     pages = documents()
     if "--count" in arguments:
         for page in pages:
@@ -73,7 +75,7 @@ def read(name: str) -> str:
 
 
 def listed(*patterns: str) -> list[str]:
-    """Return the files of the repository that match, new ones included."""
+    """Return the files of the repository that match the patterns, new ones included."""
     command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return sorted({name for name in names if (ROOT / name).is_file()})
@@ -90,7 +92,7 @@ def sources() -> list[str]:
 
 
 def in_documents(pages: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with the pages."""
+    """Yield the findings in the pages."""
     CheckRegistry().register_many(CHECKS)
     for page in pages:
         found = passages(read(page))
@@ -102,12 +104,17 @@ def in_documents(pages: Iterable[str]) -> Iterator[str]:
 
 
 def in_docstrings(names: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with first lines of docstrings."""
+    """Yield the findings in first lines of docstrings."""
     for name in names:
-        for line, text in first_lines(read(name)):
-            yield from words_in(f"{name}:{line}", without_code(text), WORDS)
+        for line, text, is_of_function in first_lines(read(name)):
+            place = f"{name}:{line}"
+            yield from words_in(place, without_code(text), WORDS)
             if count(text) > RULES["most_words"]:
-                yield f"{name}:{line}: a first line of {count(text)} words: at most {RULES['most_words']}"
+                yield f"{place}: a first line of {count(text)} words: at most {RULES['most_words']}"
+            opening = text.split()[0].rstrip(",:;.")
+            if opening in RULES["openings"] or (is_of_function and opening in RULES["openings_of_functions"]):
+                does = "what it does or returns" if is_of_function else "the noun that it is about"
+                yield f"{place}: {opening!r} begins a docstring: begin with {does}"
 
 
 def lengths_in(page: str, found: list[Passage]) -> Iterator[str]:
@@ -143,7 +150,7 @@ def proselint_in(page: str, found: list[Passage]) -> Iterator[str]:
 
 
 def passages(text: str) -> list[Passage]:
-    """Return the parts of a Markdown text that are read, each with its line."""
+    """Return the readable parts of a Markdown text with their lines."""
     found: list[Passage] = []
     line, cell = 0, False
     heading = False
@@ -154,7 +161,7 @@ def passages(text: str) -> list[Passage]:
             cell = token.type.endswith("_open")
         elif token.type in ("heading_open", "heading_close"):
             heading = token.type == "heading_open"
-        elif token.type == "inline" and not token.content.startswith(":::"):  # what mkdocstrings fills in
+        elif token.type == "inline" and not token.content.startswith(":::"):  # mkdocstrings replaces it
             found.append(Passage(line, words_of(token), not cell and not heading))
     return found
 
@@ -173,7 +180,7 @@ def words_of(token: Token) -> str:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a passage; what follows a colon with a capital letter is one of its own.
+    """Yield the sentences of a passage; a capital letter after a colon begins a new one.
 
     sentencex takes the "s." of a time at a sentence's end for an abbreviation.
     """
@@ -182,7 +189,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def count(text: str) -> int:
-    """Return the number of words: what has a letter or a digit."""
+    """Return the number of words that have a letter or a digit."""
     return sum(re.search(r"\w", word) is not None for word in text.split())
 
 
@@ -190,13 +197,24 @@ def without_code(text: str) -> str:
     return re.sub(r"`[^`]*`", "code", text)
 
 
-def first_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of the first paragraph's first line of each docstring."""
+def first_lines(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield line and text of each docstring's first line, and whether it is a function's.
+
+    A string under a constant or a field is a docstring, too.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield node.body[0].lineno, text.partition("\n")[0]
+            is_function = not isinstance(node, ast.Module | ast.ClassDef)
+            strings = ((line.lineno, text_of(line)) for line in (node.body[:1] if is_function else node.body))
+            yield from ((line, text.partition("\n")[0], is_function) for line, text in strings if text)
+
+
+def text_of(statement: ast.stmt) -> str:
+    """Return the text of a statement that is a string; empty if it is none."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        value = statement.value.value
+        return inspect.cleandoc(value) if isinstance(value, str) else ""
+    return ""
 
 
 if __name__ == "__main__":

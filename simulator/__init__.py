@@ -1,4 +1,4 @@
-"""A discrete-event simulator of the system at real scale: policies, costs and keys are the live one's.
+"""Discrete-event simulator of the system at real scale, with the live system's policies, costs and keys.
 
 result = simulator.simulate(scenario.load_scenario("scenario.toml")[0])
 """
@@ -17,7 +17,7 @@ _MODULES = {"SimResult": "simulator.result", "simulate": "simulator.simulation"}
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a name of `__all__` from its module when it is first used."""
+        """Import a name of `__all__` from its module at its first use."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import_module("simulator.compiled").use()  # before any module of the build is imported

@@ -1,9 +1,9 @@
-"""A worker with fixed times, as KVSwitch's evaluation has it (github.com/kaiitunnz/kvswitch, mock/worker.py).
+"""Worker with fixed times, as in KVSwitch's evaluation (github.com/kaiitunnz/kvswitch, mock/worker.py).
 
-Requests whose computed and answered tokens fit its budget are served side by side, each in a time of its own:
-so much, and so much for every token that it does not hold, then so much for every token of the answer. Who
-finds no room waits; when room is given back all that wait are looked at, and whoever fits goes, also past a
-larger one that came before (its condition variable wakes all of them).
+Requests are served side by side as long as their computed and answered tokens fit the budget. Each takes a
+fixed time, a time for every token of its prompt, and a time for every token of its answer. Requests that do
+not fit wait. When room is given back, all that wait are tried in order, and each that fits starts, even if it
+passes a larger one (KVSwitch's condition variable wakes all of them).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MS, US = 1e-3, 1e-6
 
 
 class Budget:
-    """Room for so many tokens. A request larger than all of it runs alone."""
+    """Room for a number of tokens. A request larger than all of it runs alone."""
 
     def __init__(self, loop: Loop, tokens: float) -> None:
         self.used = 0.0
@@ -30,11 +30,11 @@ class Budget:
 
     @property
     def wanted(self) -> float:
-        """Tokens of those that wait."""
+        """Return the tokens of the requests that wait."""
         return sum((tokens for tokens, _ in self._waiting), 0.0)
 
     def take(self, tokens: float) -> Event | None:
-        """Take room; if there is none, what happens when it is taken."""
+        """Take room and return None; if there is too little, return the event of taking it later."""
         if self._fits(tokens):
             self.used += tokens
             return None
@@ -43,7 +43,7 @@ class Budget:
         return event
 
     def give(self, tokens: float) -> None:
-        """Give room back."""
+        """Give room back and start the waiting requests that fit now."""
         self.used -= tokens
         waiting, self._waiting = self._waiting, []
         for place in waiting:
@@ -58,16 +58,16 @@ class Budget:
 
 
 class BudgetNode(Node):
-    """See the module; nothing is fetched."""
+    """Node that serves requests as the module says; it fetches nothing."""
 
     def _set_up(self) -> None:
         self.budget = Budget(self._loop, self._options.budget_tokens)
         self.on_load: Callable[[], None] = lambda: None
-        """Called when somebody begins to wait, begins or ends."""
+        """Function that is called when a request begins to wait, starts or ends."""
 
     @property
     def load_tokens(self) -> int:
-        """Computed and answered tokens of all that it has to do."""
+        """Return the computed and answered tokens of all requests that run or wait."""
         return round(self.budget.used + self.budget.wanted)
 
     def serve(
@@ -78,7 +78,7 @@ class BudgetNode(Node):
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """Serve one request, from now on."""
+        """Serve one request from now on."""
         options = self._options
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         sources: dict[bytes, str] = {}

@@ -1,4 +1,4 @@
-"""Scenarios that cannot be: refused with the reason before anything runs."""
+"""Checks that refuse impossible scenarios, with the reason, before anything runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from workload.levels import ADAPTIVE, Ladder, make_sizes
 from workload.trace import MOONCAKE
 
 SHAPE = ("layers", "hidden", "kv_values_per_layer", "kv_dtype_bytes", "weights")
-"""Fields of a model that is no preset."""
+"""Fields that give the shape of a model that is no preset."""
 
 
 def check(scenario: Scenario, document: Document | None = None) -> None:
-    """Raise ScenarioError for the first impossibility; with a document it names the line."""
+    """Raise ScenarioError for the first impossibility; with a document, the error names the line."""
     for path, reason in impossibilities(scenario):
         if document is not None:
             raise document.error(path, reason)
@@ -40,7 +40,10 @@ def check(scenario: Scenario, document: Document | None = None) -> None:
 
 
 def make_fabric(scenario: Scenario) -> Fabric:
-    """Return the fabric of a scenario; of pools that are read directly, one storage node stands for none."""
+    """Return the fabric of a scenario.
+
+    A pool that is read directly has no storage nodes; one stands in, as a fabric needs it.
+    """
     network = scenario.network
     asked = {"leaves": network.leaves, "spines": network.spines, "pods": network.pods}
     given = {name: size for name, size in asked.items() if size is not None}
@@ -50,7 +53,7 @@ def make_fabric(scenario: Scenario) -> Fabric:
 
 
 def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Field and reason of everything that can't be, apart from the shape of the fabric."""
+    """Yield key and reason of everything that is impossible, apart from the shape of the fabric."""
     yield from refusals(scenario, (*SIMULATED, *ALWAYS))
     yield from _half_models(scenario)
     tokens = scenario.model.block_tokens or MOONCAKE.block_tokens
@@ -73,7 +76,7 @@ def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """A model's own shape is given in full or not at all."""
+    """Yield an error if a model's own shape is given only in part."""
     missing = [name for name in SHAPE if getattr(scenario.model, name) is None]
     if 0 < len(missing) < len(SHAPE):
         yield (
@@ -99,10 +102,10 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
 
 
 def in_gb(scenario: Scenario) -> Scenario:
-    """Return the same with all memory in GB; room for a block and a half of a pool of one holds one."""
+    """Return the scenario with all memory in GB instead of blocks, plus half a block against rounding."""
     try:
         block_gb = cost_model(scenario, scenario.model.block_tokens or MOONCAKE.block_tokens).block_bytes / GB
-    except CompressionError:  # said by `check`
+    except CompressionError:  # `check` reports it
         return scenario
     nodes, storage, pool = scenario.nodes, scenario.storage, scenario.pool
     return scenario.changed(
@@ -113,26 +116,26 @@ def in_gb(scenario: Scenario) -> Scenario:
 
 
 def _in_gb(blocks: dict[str, int | None], block_gb: float) -> dict[str, float | None]:
-    """The keys in GB of memory that is given in blocks, and no longer in blocks."""
+    """Return the keys in GB for the memories that are given in blocks, and None for their keys in blocks."""
     given = {name: count for name, count in blocks.items() if count is not None}
     in_gb = {f"{name}_gb": (count + 0.5) * block_gb for name, count in given.items()}
     return {**in_gb, **dict.fromkeys(f"{name}_blocks" for name in given)}
 
 
 def decode_s(scenario: Scenario, cost: CostModel) -> float:
-    """Return the time to read a block from its codec; of the levels of a stream each has its own."""
+    """Return the seconds to decode a block from its codec; 0 with a ladder, whose levels have their own."""
     coded = _coded(scenario, cost)
     return 0.0 if isinstance(coded, Ladder) else _decode_s(scenario, cost, coded)
 
 
 def ladder(scenario: Scenario, cost: CostModel) -> Ladder | None:
-    """Return the levels that a stream chooses from; None where blocks have one."""
+    """Return the levels that a stream chooses from, or None if blocks have a single level."""
     coded = _coded(scenario, cost)
     return coded if isinstance(coded, Ladder) else None
 
 
 def rungs(scenario: Scenario, cost: CostModel, value_bytes: float) -> list[Rung]:
-    """Return the levels for the streamer; `value_bytes` of a fragment on the wire."""
+    """Return the levels for the streamer; `value_bytes` are the bytes of a fragment on the wire."""
     levels = ladder(scenario, cost)
     if levels is None:
         return []
@@ -150,7 +153,7 @@ def _decode_s(scenario: Scenario, cost: CostModel, coded: BlockSizes) -> float:
 
 
 def _coded(scenario: Scenario, cost: CostModel) -> BlockSizes | Ladder:
-    """What the codec makes of blocks; raises CompressionError for one that can't be used."""
+    """Return the sizes of blocks with the model's codec; raises CompressionError if it can't be used."""
     model = scenario.model
     return make_sizes(model.codec, model.level, scenario.network.fragments, cost.model.kv_dtype_bytes)
 
@@ -164,8 +167,10 @@ def _model_spec(model: Model) -> ModelSpec:
 
 
 def sizes(scenario: Scenario, cost: CostModel) -> Sizes:
-    """How blocks are cut and what they weigh on the wire. Those of a ladder are some of a plain block's
-    fragments."""
+    """Return how blocks are cut and their sizes on the wire.
+
+    With a ladder, sizes are those of a plain block, and a level has some of its fragments.
+    """
     network = scenario.network
     block_bytes = cost.block_bytes if scenario.model.level == ADAPTIVE else cost.stored_bytes
     return Sizes(
@@ -174,7 +179,7 @@ def sizes(scenario: Scenario, cost: CostModel) -> Sizes:
 
 
 def pool_size(scenario: Scenario, cost: CostModel, cut: Sizes) -> PoolSize:
-    """Entries and slots of the pool of one switch; a slot holds a part of a block."""
+    """Return the numbers of entries and slots of one switch's pool; a slot holds a part of a block."""
     blocks, levels = pool_blocks(scenario, cost), ladder(scenario, cost)
     if levels is None:
         return PoolSize(blocks, blocks * len(cut.parts), len(cut.parts))
@@ -183,7 +188,7 @@ def pool_size(scenario: Scenario, cost: CostModel, cut: Sizes) -> PoolSize:
 
 
 def pool_blocks(scenario: Scenario, cost: CostModel) -> int:
-    """Blocks that the pool of one switch holds, of their mean size; 0: there is none."""
+    """Return how many blocks of mean size the pool of one switch holds; 0 without a pool."""
     pool = scenario.pool
     if pool.memory == "none" or not scenario.switched or scenario.nodes.gate == "never":
         return 0
@@ -191,5 +196,5 @@ def pool_blocks(scenario: Scenario, cost: CostModel) -> int:
 
 
 def spare_blocks(scenario: Scenario, blocks: int) -> int:
-    """Of a pool's blocks those that a policy may not count on, because they are being reclaimed."""
+    """Return how many blocks of a pool a policy may not count on, because they are being reclaimed."""
     return Thresholds(eviction=scenario.control.eviction).spare_blocks(blocks)

@@ -1,4 +1,4 @@
-"""How a simulated node comes by the chunks of a request that are behind its prefix (workload/blend.py)."""
+"""Fetching of a request's chunks behind its prefix by a simulated node (workload/blend.py)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from simulator.messages import Block
 
 
 class Fetcher(Protocol):
-    """A node's way to blocks beyond its own memory."""
+    """Way of a node to blocks beyond its own memory."""
 
     get_s: list[float]
 
     def backlog_s(self, home: str) -> float:
-        """Return how long a fetch from there waits now."""
+        """Return how many seconds a fetch from this home waits now."""
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
-        """Fetch a chain's longest available prefix; `finished` gets the source of each block."""
+        """Fetch a chain's longest available prefix; `finished` gets the source of each of its blocks."""
 
     def store(self, blocks: Iterable[Block]) -> None:
-        """Keep new blocks, in the background."""
+        """Store new blocks in the background."""
 
 
 def fetch_chunks(
     loop: Loop, fetcher: Fetcher, wanted: Sequence[tuple[int, Block]]
 ) -> Generator[Event | float, None, dict[int, str]]:
-    """Fetch each for itself, all at the same time; the source of each that could be had, by its place."""
+    """Fetch all chunks at the same time, each by itself.
+
+    Returns the source of each chunk that was available, by its place.
+    """
     done, found = loop.event(), dict[int, str]()
     waiting = len(wanted)
 

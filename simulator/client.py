@@ -1,7 +1,7 @@
-"""A node's way to the network: fetches chains of blocks and puts new ones, as hostlib.client.client does.
+"""Client of a node, which fetches chains of blocks and puts new ones, as hostlib.client.client does.
 
-Probes of all blocks of a chain go first, a block's body when its probe has come; NOT_FOUND ends the chain. A
-block is fetched once however many requests of the node want it.
+Probes of all blocks of a chain leave first. A block's body is requested once its probe has come; NOT_FOUND
+ends the chain. A block is fetched once, even if several requests of the node want it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simulator.pushed import PushedParts
 
 
 class _Transfer:
-    """One block being fetched."""
+    """Block that is being fetched."""
 
     __slots__ = ("begun_s", "block", "chains", "fragments", "lane", "missing", "pool_fragments")
 
@@ -31,19 +31,19 @@ class _Transfer:
     ) -> None:
         self.block = block
         self.missing = missing
-        """Parts, as bits."""
+        """Parts that have not come, as bits."""
         self.begun_s = begun_s
-        """When its first request left."""
+        """Time in seconds at which its first request left."""
         self.chains = [(chain, place)]
-        """Who waits for it, and at which place of theirs it is."""
+        """Chains that wait for the block, each with the block's index in it."""
         self.lane = lane
-        """Of the parts that are asked for now."""
+        """Lane of the parts that are requested now."""
         self.fragments = 0
         self.pool_fragments = 0
 
 
 class ChainFetch(Prefix):
-    """The longest available prefix of a chain, on its way."""
+    """Fetch of a chain's longest available prefix."""
 
     def __init__(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         super().__init__(len(blocks), finished)
@@ -52,18 +52,19 @@ class ChainFetch(Prefix):
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """Bounds, as hostlib.node.inference has them."""
+    """Bounds of a client, with hostlib.node.inference's defaults."""
 
     lane: LaneOptions = field(default_factory=LaneOptions)
     put_workers: int = 4
     max_waiting_puts: int = 1024
     before_held: int = 1
-    """Fragments of a PUT that have left by the time that its home says of the first that it holds the block,
-    which ends it. A host's window of 512 bytes each is nothing beside a real block: less than one here."""
+    """Number of fragments of a PUT that have left by the time the home answers that it already holds the
+    block, which ends the PUT. A host's window of fragments of 512 bytes is tiny beside a real block: one
+    here."""
 
 
 class Client:
-    """See the module; a vertex of the network."""
+    """Client of one node; a vertex of the network."""
 
     def __init__(
         self,
@@ -73,28 +74,31 @@ class Client:
         options: ClientOptions,
         pushed: PushedParts | None = None,
     ) -> None:
-        """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
+        """Set up the client of node `name`.
+
+        `pushed` takes parts that come without a request; without it the client subscribes to nothing.
+        """
         self.name = name
         self.pushed = pushed
         self.get_s: list[float] = []
-        """Of each block that came, from its first request on the wire, as hosts count."""
+        """Seconds of each fetched block, counted as hosts do, from its first request on the wire."""
         self._loop, self._network, self._options = loop, network, options
         self._port, _ = network.access(name)
         self._transfers: dict[bytes, _Transfer] = {}
         self._lanes = Lanes(options.lane)
         self._puts: dict[str, Lane[Put]] = {}
         self._questions: dict[bytes, list[tuple[Prefix, int]]] = {}
-        """Who asks whether a block is there, and at which place of theirs it is."""
+        """Prefixes that ask whether a block is there, each with the block's index in it."""
         self._waiting_puts: deque[Block] = deque()
         self._puts_active: set[bytes] = set()
         self._backlogs = Backlogs()
 
     def backlog_s(self, home: str) -> float:
-        """Return what is left by now of the work that a home last said to wait there."""
+        """Return how many seconds of the backlog that a home last reported are left."""
         return self._backlogs.wait_s(home, self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
-        """Fetch a chain; `finished` gets the source of each block of the prefix that could be had."""
+        """Fetch a chain; `finished` gets the source of each block of the prefix that was available."""
         chain = ChainFetch(blocks, finished)
         chain_blocks, now_s = blocks[-1].depth + 1, self._loop.now
         transfers = self._transfers
@@ -112,8 +116,10 @@ class Client:
         self._pump()
 
     def ask(self, blocks: Sequence[Block], answered: Callable[[], None]) -> None:
-        """Ask homes, and switches on the way that tell, whether they hold a chain's blocks; `answered` is
-        called when that is known as far as it is of use."""
+        """Ask homes, and the switches on the way that answer, whether they hold a chain's blocks.
+
+        `answered` is called when the longest available prefix is known.
+        """
         prefix = Prefix(len(blocks), lambda sources: answered())
         chain_blocks = blocks[-1].depth + 1
         for place, block in enumerate(blocks):
@@ -126,7 +132,7 @@ class Client:
         self._pump()
 
     def store(self, blocks: Iterable[Block]) -> None:
-        """Store new blocks at their homes, in the background."""
+        """Store new blocks at their homes in the background."""
         waiting, most = self._waiting_puts, self._options.max_waiting_puts
         for block in blocks:
             if len(waiting) < most:
@@ -134,11 +140,11 @@ class Client:
         self._start_puts()
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        """Nobody asks an inference node."""
+        """Raise AssertionError: an inference node holds nothing for others."""
         raise AssertionError("an inference node holds nothing for others")
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Replies have arrived in full."""
+        """Take replies that have arrived in full."""
         now_s = self._loop.now
         for reply in replies:
             ask = reply.ask
@@ -152,7 +158,7 @@ class Client:
             if transfer is None or not part & transfer.missing:
                 continue
             if ask.part != PROBE and transfer.missing & 1 << PROBE:
-                continue  # an earlier fetch asked for it; before the probe nobody waits for a body
+                continue  # it answers an earlier fetch: this one asks for no body before the probe
             if reply.group:
                 self._withdraw(transfer.lane, ask)
             if not reply.from_pool:
@@ -189,16 +195,19 @@ class Client:
                 prefix.ends(place)
 
     def _withdraw(self, lane: Lane[Ask], pushed: Ask) -> None:
-        """What comes unasked answers a request: if that still waits, it is not sent, and not in flight."""
+        """Drop the waiting request that pushed parts answer; it counts as sent, as the caller settles it."""
         for ask in lane.waiting:
             if ask.block is pushed.block and ask.part == pushed.part:
                 lane.waiting.remove(ask)
-                lane.in_flight += ask.fragments  # what follows takes it for sent
+                lane.in_flight += ask.fragments  # settling the reply subtracts them again
                 return
 
     def _settle(self, lane: Lane[Ask], reply: Reply, now_s: float) -> None:
-        """As hostlib.client.exchange: of what the pool was to answer nobody says what waits; elsewhere the
-        pool's answer says nothing of the way to the home."""
+        """Settle a reply in its lane, as hostlib.client.exchange does.
+
+        The pool's own lane has no backlog. In a home's lane, an answer from the pool says nothing about the
+        home's backlog.
+        """
         fragments = reply.ask.fragments
         if self._lanes.is_pool(lane):
             lane.settle(fragments, now_s, 0.0)
@@ -210,7 +219,7 @@ class Client:
         transfer.fragments += ask.fragments
         if reply.from_pool:
             transfer.pool_fragments += ask.fragments
-        if ask.part == PROBE:  # what it came from will have the rest, too
+        if ask.part == PROBE:  # the probe's source has the rest, too
             transfer.lane = self._lanes.pool if reply.from_pool else self._lanes.bodies(block.home)
             waiting, parts = transfer.lane.waiting, block.parts
             for part in range(1, len(parts)):
@@ -224,9 +233,9 @@ class Client:
             transfer.chains.clear()
 
     def _not_found(self, transfer: _Transfer, part: int) -> None:
-        """The block is nowhere: every chain through it ends before it."""
+        """End every chain before this block, which nobody holds."""
         del self._transfers[transfer.block.key]
-        if part != PROBE:  # its home dropped it meanwhile: the rest of the body is not waited for
+        if part != PROBE:  # its home has dropped it: stop waiting for the rest of the body
             self._abandon({transfer.block.key: transfer})
         for chain, place in transfer.chains:
             if place < chain.length:
@@ -235,7 +244,7 @@ class Client:
         transfer.chains.clear()
 
     def _cut(self, chain: ChainFetch, length: int) -> None:
-        """Shorten a chain; what nobody else wants behind its new end is abandoned."""
+        """Shorten a chain and abandon the blocks behind its new end that nobody else wants."""
         abandoned: dict[bytes, _Transfer] = {}
         for transfer in chain.transfers[length + 1 : chain.length]:
             waiting = transfer.chains
@@ -252,19 +261,20 @@ class Client:
         chain.length = length
 
     def _abandon(self, transfers: dict[bytes, _Transfer]) -> None:
-        """What waits is not sent, what is in flight no longer counts, what comes is ignored."""
+        """Drop the waiting requests for these blocks; those in flight no longer count, and their replies are
+        ignored."""
         lanes = {id(transfer.lane): transfer.lane for transfer in transfers.values()}
         for lane in lanes.values():
             kept = deque[Ask]()
             for ask in lane.waiting:
                 if ask.block.key in transfers:
-                    lane.in_flight += ask.fragments  # what follows takes it for sent
+                    lane.in_flight += ask.fragments  # the loop below subtracts them again
                 else:
                     kept.append(ask)
             lane.waiting = kept
         for transfer in transfers.values():
             missing, parts = transfer.missing, transfer.block.parts
-            if missing & 1 << PROBE:  # the rest of the body is asked for when the probe has come
+            if missing & 1 << PROBE:  # the body is requested once the probe has come
                 transfer.lane.in_flight -= parts[PROBE]
             else:
                 asked = [count for part, count in enumerate(parts) if missing >> part & 1]
@@ -277,7 +287,7 @@ class Client:
             for ask in asks:
                 if ask.part == PROBE:
                     transfer = self._transfers.get(ask.block.key)
-                    # None: an answer to an earlier request has ended it, while this one waited.
+                    # None: a reply to an earlier request ended the transfer while this request waited.
                     if transfer is not None and transfer.missing & 1 << PROBE:
                         transfer.begun_s = now_s
             self._port.ask(asks)

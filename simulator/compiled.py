@@ -1,10 +1,10 @@
-"""The simulator's compiled core: which modules mypyc compiles, where the build lies, and whether it is used.
+"""Compiled core of the simulator: which modules mypyc compiles, where the build is, and whether it is used.
 
 `make compiled` (`python -m experiments.simulate.compile`) makes extensions of the Python files named here.
-Those files stay the only description: a build belongs to one version of them, of what they import, of mypy
-and of Python, lies apart from them, in the environment's own folder, and is used only where it is theirs.
-Without it, with WEIR_PURE=1, with WEIR_COMPILED=0, or where one of the modules was imported before this one,
-the same files run in Python. Results are the same to the last bit (tests/simulator/test_compiled.py).
+Those files stay the only source. A build belongs to one version of them, of what they import, of mypy and of
+Python. It is in a folder of the environment, and is used only if all of these match. The same files run in
+Python if there is no build, with WEIR_PURE=1, with WEIR_COMPILED=0, or if one of the modules was imported
+before this one. Results are the same to the last bit (tests/simulator/test_compiled.py).
 
 Compiled modules call each other without Python's interpreter, so either all of them are compiled or none is.
 """
@@ -26,13 +26,13 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 GROUP = "weir_simulator"
 LIBRARY = f"{GROUP}__mypyc"
-"""What mypyc calls the extension that has all code; each module's own only leads there."""
+"""mypyc's name for the extension that has all the code; each module's own extension only refers to it."""
 SUFFIX = EXTENSION_SUFFIXES[0]
 FLAGS = (
     "-O2",
     "-g0",
-    "-ffp-contract=off",  # figures are to be those that Python computes, to the last bit
-    "-Wno-error",  # what the C compiler thinks of what mypyc wrote is not for whoever builds it
+    "-ffp-contract=off",  # results must equal Python's to the last bit
+    "-Wno-error",  # warnings about mypyc's C code don't concern those who build it
 )
 _PLAIN = (
     "checks",
@@ -45,8 +45,8 @@ _PLAIN = (
     "result",
     "spread",
 )
-"""Modules of the simulator that stay Python's: results and their distributions are sent between processes,
-which objects of compiled classes can't be, and the others hardly take time."""
+"""Modules of the simulator that stay in Python. Results and their distributions are sent between processes,
+which is impossible for objects of compiled classes; the others take hardly any time."""
 _POOL = (
     "block_history decisions free_runs governor hit_meter known_blocks pool quota residual_value slots "
     "index_update"
@@ -54,7 +54,7 @@ _POOL = (
 
 
 def _modules_in(package: str, besides: Sequence[str] = ()) -> list[str]:
-    """Return the names of all modules in a package but its `__init__` and these, in order."""
+    """Return the sorted names of all modules in a package except `__init__` and `besides`."""
     found = sorted(path.stem for path in (ROOT / package.replace(".", "/")).glob("*.py"))
     return [f"{package}.{name}" for name in found if name not in ("__init__", *besides)]
 
@@ -74,26 +74,26 @@ MODULES = (
     "workload.recency",
     "workload.schedule",
 )
-"""What takes a simulation's time: the simulator, and what it uses of other packages for each block."""
+"""Modules in which a simulation spends its time: the simulator, and what it uses for each block."""
 
 CONSTANTS = ("controller.p4runtime.base_state", "controller.config", "hostlib.protocol.wire")
 """Modules that are not compiled, but whose constants (Final) are compiled in."""
 
 KNOWN = ("commands", "controller", "simulator", "scenario", "hostlib", "topologies", "workload")
-"""Folders whose files are a build's sources, compiled or not: the C relies on the types in what it imports.
-A test compares them with the imports."""
+"""Folders whose files are a build's sources, compiled or not, as the C code relies on the types in all
+imports. A test compares them with the imports."""
 KNOWN_FILES = ("v1model/binding/digests.py",)
 FROM = "WEIR_COMPILED_FROM"
-"""Environment variable with the folder of a build to use instead: of one that is not compared yet."""
+"""Environment variable with the folder of a build to use instead: one that has not been compared yet."""
 
 
 def source(module: str) -> Path:
-    """Return a module's file."""
+    """Return the file of a module."""
     return ROOT / f"{module.replace('.', '/')}.py"
 
 
 def sources() -> list[str]:
-    """Return the files, from the root, that a build belongs to."""
+    """Return the files that a build belongs to, relative to the root."""
     found = [name for name in KNOWN_FILES if (ROOT / name).exists()]  # weir-switch may be elsewhere
     for top in KNOWN:
         for path, folders, names in os.walk(ROOT / top):
@@ -104,7 +104,8 @@ def sources() -> list[str]:
 
 
 def folder() -> Path:
-    """Return where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
+    """Return the folder of the build of the current sources, whether it exists or not; takes 4 ms at each
+    start."""
     digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *MODULES, _mypy())).encode())
     for name in sources():
         content = (ROOT / name).read_bytes()
@@ -113,8 +114,9 @@ def folder() -> Path:
 
 
 def _mypy() -> str:
-    """The version that is to be installed: what it makes of the same files is its own."""
-    lock = ROOT / "requirements-all.lock"  # of a checkout alone
+    """Return the pinned version of mypy, as two versions may compile a file differently; "" outside a
+    checkout."""
+    lock = ROOT / "requirements-all.lock"  # only in a checkout
     pinned = re.search(r"^mypy==\S+", lock.read_text(), re.MULTILINE) if lock.exists() else None
     return pinned[0] if pinned else ""
 
@@ -125,17 +127,17 @@ def in_use() -> bool:
 
 
 def core() -> str:
-    """Return which of the two runs here, for results: "compiled" or "Python"."""
+    """Return "compiled" or "Python", whichever runs here, for results."""
     return "compiled" if in_use() else "Python"
 
 
 def engine() -> str:
-    """Return what pages and summaries say of who played what they show."""
+    """Return the words for the simulator that pages and summaries show as the origin of their figures."""
     return "simulator, compiled" if in_use() else "simulator, in Python"
 
 
 def use() -> None:
-    """Have the modules imported from the build from now on, if that is possible."""
+    """Import the modules from the build from now on, if that is possible."""
     refused = os.environ.get("WEIR_PURE") == "1" or os.environ.get("WEIR_COMPILED") == "0"
     if refused or in_use() or any(module in sys.modules for module in MODULES):
         return
@@ -145,17 +147,17 @@ def use() -> None:
         return
     try:
         _load(LIBRARY, built)
-    except ImportError:  # of another machine's Python: as if it were not there
+    except ImportError:  # built for another machine's Python: treated as absent
         if asked_for:
             raise
         return
-    with contextlib.suppress(OSError):  # someone else's, or read only
-        os.utime(built)  # so that it is not taken for one that nobody uses
+    with contextlib.suppress(OSError):  # another user's, or read-only
+        os.utime(built)  # marks the build as used
     sys.meta_path.insert(0, _Finder(built))
 
 
 class _Finder(MetaPathFinder):
-    """Finds the compiled modules before Python finds their sources."""
+    """Finder of the compiled modules, which Python asks before it looks for their sources."""
 
     def __init__(self, built: Path) -> None:
         self._built = built
@@ -163,14 +165,14 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
-        """None for whatever is not compiled."""
+        """Return the spec of a compiled module, None for any other."""
         if fullname not in MODULES:
             return None
         return spec_from_file_location(fullname, self._built / f"{fullname}{SUFFIX}")
 
 
 def _load(name: str, built: Path) -> None:
-    """Make it importable by its name, as the modules' own extensions ask for it."""
+    """Import the library by its name, under which the modules' own extensions look for it."""
     spec = spec_from_file_location(name, built / f"{name}{SUFFIX}")
     if spec is None or spec.loader is None:
         raise ImportError(name)

@@ -1,6 +1,6 @@
-"""The controller of one switch: the live controller's own pool logic on an adapter with delays and costs.
+"""Controller of one switch: the live controller's pool logic on an adapter with delays and costs.
 
-`controller.pool.pool.Pool` decides as it does in the live system; this adapter carries its operations out on
+`controller.pool.pool.Pool` decides as it does in the live system. This adapter carries out its operations on
 a simulated switch after the time that they take, and counts the messages.
 """
 
@@ -47,41 +47,41 @@ from simulator.switch import Switch
 from v1model.binding.digests import longest_wait
 
 TICK_S = 0.02
-"""As controller.worker."""
+"""Seconds between two ticks while the pool is busy, as in controller.worker."""
 _MOST = 0xFFFF
-"""That a message has room for; simulated prompts may be longer than any that a host names."""
+"""Largest number that a message's fields hold; simulated prompts may be longer than those of hosts."""
 
 
 @dataclass(slots=True)
 class ControlCosts:
-    """Messages between controller and switch, and what they weigh."""
+    """Messages between controller and switch, and their costs."""
 
     digests: int = 0
     writes: int = 0
-    """Write requests."""
+    """Number of write requests."""
     updates: int = 0
-    """Updates in them."""
+    """Number of table updates in the write requests."""
     entries_read: int = 0
     packets: int = 0
-    """Control operations, out and back."""
+    """Number of control operations sent or received."""
     message_bytes: float = 0.0
     cpu_s: float = 0.0
-    """The controller's own time."""
+    """Seconds of the controller's own CPU time."""
 
 
 Report = TypeVar("Report")
 
 
 class Lists(Generic[Report]):
-    """Digests of one kind on their way out of a switch: each by itself, or in lists."""
+    """Digests of one kind on their way out of a switch, each by itself or in lists."""
 
     def __init__(self, loop: Loop, list_s: float, send: Callable[[list[Report]], None]) -> None:
         self._loop, self._list_s, self._send = loop, list_s, send
         self._list: list[Report] = []
-        """What waits for the time of the first of them."""
+        """Digests that wait until the first of them has waited long enough."""
         self._lists = 0
         self._left_s = -inf
-        """When the last list left."""
+        """Time in seconds at which the last list left."""
 
     def add(self, report: Report) -> None:
         """Take a digest."""
@@ -107,7 +107,7 @@ class Lists(Generic[Report]):
 
 
 class SwitchControl:
-    """Drives one switch."""
+    """Controller of one switch."""
 
     def __init__(
         self,
@@ -120,12 +120,15 @@ class SwitchControl:
         residual: ResidualValue,
         push_share: float = 0.0,
     ) -> None:
-        """`push_share`: hot prefixes are pushed, within the controller's bound of fragments on their way,
-        of which a part of a block counts as so much less than one, being larger; 0: nothing is."""
+        """Set up the controller of `switch` with a pool of `size`.
+
+        If `push_share` is above 0, hot prefixes are pushed, within the controller's bound of fragments in
+        flight. The bound is multiplied by `push_share`, because a part of a block is larger than a fragment.
+        """
         self.costs = ControlCosts()
         self._loop, self._switch, self._options = loop, switch, options
         self._reported: dict[bytes, Block] = {}
-        """Blocks that the switch reported, or that nodes said they will put, by key: no others come into its
+        """Blocks that the switch reported or that nodes announced to put, by key; no others come into its
         pool."""
         self._homes = homes
         self._misses = Lists[HotMiss](loop, options.list_s, self._send_misses)
@@ -151,11 +154,11 @@ class SwitchControl:
 
     @property
     def counts(self) -> PoolCounts:
-        """Return what the pool did."""
+        """Return the pool's counts."""
         return self.pool.counts
 
     def tick(self) -> float:
-        """Do what is due; the time until the next tick."""
+        """Do what is due and return the seconds until the next tick."""
         now_s = self._now_s
         self.pool.tick(now_s)
         if now_s >= self._next_hits_s:
@@ -168,22 +171,24 @@ class SwitchControl:
         return self._by_clock(self._loop.now)
 
     def _by_clock(self, time: float) -> float:
-        """What a time is by the controller's clock, in the same unit."""
+        """Return a time by the controller's clock, in the same unit."""
         return time
 
     def _lasts(self, time: float) -> float:
-        """The reverse."""
+        """Return how long a time by the controller's clock takes in the simulation, in the same unit."""
         return time
 
     def _recompute_ms(self, block: Block) -> int:
-        """What nodes say that computing a block takes, by the controller's clock; 0: they say nothing, and
-        the controller takes what the cost model says."""
+        """Return the milliseconds, by the controller's clock, that nodes say it takes to compute a block.
+
+        With 0, nodes say nothing and the controller uses the cost model's time.
+        """
         return 0
 
-    # What the pool asks of a switch (controller.operations.Adapter).
+    # The methods below implement controller.operations.Adapter, which the pool calls.
 
     def write(self, operations: Sequence[TableOperation]) -> Sequence[Result]:
-        """Table updates take effect one after the other, at the switch's pace."""
+        """Schedule table updates, which take effect one after the other at the switch's pace."""
         self.costs.writes += 1
         self.costs.updates += len(operations)
         self.costs.message_bytes += len(operations) * self._options.update_bytes
@@ -195,13 +200,13 @@ class SwitchControl:
         return [Result.OK] * len(operations)
 
     def send(self, operations: Sequence[PoolPacket]) -> None:
-        """Control operations go out in band."""
+        """Send control operations in band."""
         self.costs.packets += len(operations)
         for operation in operations:
             if isinstance(operation, HintAnswer):
                 continue  # simulated nodes give no hints
             if isinstance(operation, PushFragment) and self._table_free_s > self._loop.now:
-                self._loop.at(self._table_free_s, self._in_band, operation)  # its group is there then
+                self._loop.at(self._table_free_s, self._in_band, operation)  # its group exists by then
             else:
                 self._in_band(operation)
 
@@ -210,7 +215,7 @@ class SwitchControl:
         return []
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Counters that moved since the last reading; all of them are paid for."""
+        """Return the hit counters that changed since the last reading; the cost is that of reading all."""
         switch = self._switch
         self.costs.entries_read += len(switch.index)
         self.costs.message_bytes += len(switch.index) * self._options.read_entry_bytes
@@ -219,21 +224,26 @@ class SwitchControl:
         return moved
 
     def acknowledged(self, put: Put) -> None:
-        """A storage node has a reclaimed part."""
+        """Note that a storage node has a reclaimed part."""
         flags = wire.FLAG_RECLAIM | (wire.FLAG_HELD if put.held else 0)
         self._answer(wire.OP_PUT_ACK, put.block, put.fragment, put.sequence, flags)
 
     def named(self, block: Block, chain_blocks: int) -> tuple[BlockRef, int]:
-        """Return a block that will be put, as a message to this controller names it: with its parts, which
-        are its fragments here as in reports."""
+        """Return an announced block as messages to this controller name it, and its number of parts.
+
+        Parts take the place of fragments here, as in reports.
+        """
         self._reported[block.key] = block
         recompute_ms = min(_MOST, self._recompute_ms(block))
         place = min(_MOST, block.depth), min(_MOST, chain_blocks), block.parent
         return BlockRef(block.key, *place, recompute_ms), len(block.parts)
 
     def on_expect(self, answer: Answer) -> None:
-        """A message with such blocks is at the switch, which hands it on. Each block takes the controller as
-        long as a digest does, which is mostly what the policy and its entry take."""
+        """Hand on a message with announced blocks that has reached the switch.
+
+        Each block takes the controller as long as a digest does, as most of that time goes to policy and
+        entry.
+        """
         self.costs.packets += 1
         blocks = len(read_expected(answer.message.value))
         self._loop.after(self._heard_s(blocks), self._answered, answer)
@@ -278,7 +288,7 @@ class SwitchControl:
                 self._switch.fill(Ask(block, wanted, fragments, name, 0, fill=True))
 
     def _on_miss(self, ask: Ask, count: int, backlog_ms: float, waiters: int) -> None:
-        """A digest leaves the switch, by itself or with others; the controller takes lists one at a time."""
+        """Send a digest from the switch, by itself or in a list."""
         self.costs.digests += 1
         self.costs.message_bytes += self._options.digest_bytes
         block = ask.block
@@ -299,7 +309,7 @@ class SwitchControl:
         self._misses.add(report)
 
     def _on_subscribed(self, block: Block, neighbour: str) -> None:
-        """As _on_miss, for the other kind of digest."""
+        """Send a digest of the other kind, a subscription, as `_on_miss` does."""
         self.costs.digests += 1
         self.costs.message_bytes += self._options.digest_bytes
         port = self._switch.port_numbers[neighbour]
@@ -312,7 +322,7 @@ class SwitchControl:
         self._loop.after(self._heard_s(len(reports)), self._subscribed, reports)
 
     def _heard_s(self, reports: int) -> float:
-        """How long it takes until a list of so many that leaves now has been taken."""
+        """Return the seconds until the controller has processed a list of so many digests that leaves now."""
         cpu_s = reports * self._options.digest_cpu_s
         arrival_s = max(self._loop.now + self._options.digest_latency_s, self._busy_until_s)
         self._busy_until_s = arrival_s + cpu_s

@@ -1,9 +1,9 @@
-"""Nodes that decode, apart from those that prefill: KV moves to one of them before the first token.
+"""Decoders apart from the nodes that prefill; KV moves to one of them before the first token.
 
-Nodes and decoders stand in racks; what leaves a rack passes its uplink, what enters another one the downlink
-there. Who decodes is chosen when the prefill has ended: in turn, by load (the fewest tokens held), or by the
-network as well (transfer as the links are now, plus one step), which is what NetKV (arXiv 2606.03910) adds.
-Decoders without room for a request's KV are chosen only where none has it.
+Nodes and decoders are in racks. KV that leaves a rack passes the rack's uplink, and the downlink of the rack
+that it enters. The decoder is chosen when the prefill has ended: in turn, by load (the fewest tokens), or by
+network. The latter, NetKV's addition (arXiv 2606.03910), takes the soonest first token: transfer over the
+links as they are now, plus one step. It chooses a decoder without room for the KV only if none has room.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workload.cost import CostModel
 
 
 class _Rack:
-    """The links between a rack and the rest."""
+    """Links between a rack and the rest."""
 
     def __init__(self, name: str, bytes_per_s: float) -> None:
         self.up, self.down = Link(f"{name} up", bytes_per_s, 0.0), Link(f"{name} down", bytes_per_s, 0.0)
@@ -37,7 +37,7 @@ class DecoderPool:
         self._tokens = options.running_gb * GB / self._token_bytes
         self.gpus = [Gpu(loop, cost, True, self._tokens, 1) for _ in range(options.count)]
         self._held = [0.0] * options.count
-        """Tokens of the requests that each has, or waits for."""
+        """Tokens of the requests that each decoder has or waits for."""
         self._out = [Link(f"node {n} to decoders", rate, 0.0) for n in range(nodes)]
         self._in = [Link(f"decoder {n} in", rate, 0.0) for n in range(options.count)]
         load = options.load_gbyte_s * GB
@@ -48,13 +48,15 @@ class DecoderPool:
 
     @property
     def links(self) -> list[Link]:
-        """Return the links of all decoders and racks."""
+        """Return the links of all nodes, decoders and racks."""
         racks = chain.from_iterable((rack.up, rack.down) for rack in self._racks)
         return [*self._out, *self._in, *racks]
 
     def choose(self, node: int, tokens: int) -> int:
-        """Choose who decodes a request of so many tokens, which count as its own from now on; return its
-        number."""
+        """Choose the decoder of a request of `tokens` tokens, which count as its load from now on.
+
+        Returns the decoder's index.
+        """
         places = range(self._options.count)
         if self._options.placing == "round_robin":
             self._turn += 1
@@ -79,13 +81,13 @@ class DecoderPool:
             yield self._loads[decoder].send(now_s, size_bytes, size_bytes)[1] - now_s
 
     def decode(self, decoder: int, tokens: int, output_tokens: int, context_tokens: int) -> Steps:
-        """Decode the tokens after the first; then the room is free again."""
+        """Decode the tokens after the first, then free the room."""
         yield from self.gpus[decoder].decode(output_tokens, context_tokens)
         self.gpus[decoder].leave(tokens)
         self._held[decoder] -= tokens
 
     def _expected(self, node: int, decoder: int, tokens: int) -> tuple[bool, float]:
-        """Whether there is no room, and seconds until the first token."""
+        """Return whether the decoder lacks room, and the seconds until the first token."""
         now_s = self._loop.now
         waits_s = max(
             link.wait_s(now_s) + tokens * self._token_bytes / link.bytes_per_s

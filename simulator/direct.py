@@ -1,8 +1,8 @@
-"""A memory pool that nodes read and write directly: DRAM of others over RDMA, or CXL memory behind a switch.
+"""Memory pool that nodes read and write directly: DRAM of others over RDMA, or CXL memory behind a switch.
 
-An index is asked once a chain; then each block passes the pool's devices (a rate each way), the server's
-adapters and the client, first come first served. The client takes one block after the other, each at a
-fixed cost and its own rate.
+The index is asked once a chain. Each block then passes the pool's devices (a rate each way), the server's
+adapters and the client, first come first served. The client takes one block after the other, each at a fixed
+cost and its own rate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINE_RATE = 1e18
 
 @dataclass(slots=True)
 class DirectStats:
-    """Blocks."""
+    """Counts of blocks."""
 
     read: int = 0
     written: int = 0
@@ -31,7 +31,7 @@ class DirectStats:
 
 
 class DirectPool:
-    """The shared memory: least recently used blocks leave when it is full."""
+    """Shared memory, which the least recently used blocks leave when it is full."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class DirectPool:
         self.options = options
         self._capacity_blocks = int(options.size_gb * GB / block_bytes)
         self._held: OrderedDict[Block, int] = OrderedDict()
-        """By block: its device."""
+        """Index of the device of each block."""
         self._written = 0
         rate = options.device_gbyte_s * GB
         devices = 1 if options.interleaved else options.devices
@@ -65,11 +65,11 @@ class DirectPool:
             self._insert(block)
 
     def has(self, block: Block) -> bool:
-        """Return whether a block is here."""
+        """Return whether the pool holds a block."""
         return block in self._held
 
     def prefix(self, blocks: Sequence[Block]) -> list[Link]:
-        """Return the devices of the longest prefix that is held."""
+        """Return the devices of the longest prefix that the pool holds, one for each block."""
         found = []
         for block in blocks:
             device = self._held.get(block)
@@ -80,7 +80,7 @@ class DirectPool:
         return found
 
     def write(self, block: Block, adapter: Link) -> float:
-        """Store a block; how long that takes."""
+        """Store a block and return the seconds that it takes."""
         now_s = self._loop.now
         if block in self._held:
             return 0.0
@@ -101,7 +101,7 @@ class DirectPool:
 
 
 class DirectClient:
-    """One node's way to the pool; fetches as simulator.client.Client does."""
+    """Way of one node to the pool; it fetches as simulator.client.Client does."""
 
     def __init__(self, loop: Loop, pool: DirectPool, node: int) -> None:
         self.get_s: list[float] = []
@@ -111,7 +111,7 @@ class DirectClient:
         self._copier = Link("client", pool.options.copy_gbyte_s * GB or LINE_RATE, 0.0)
 
     def backlog_s(self, home: str) -> float:
-        """Return how long the adapter is busy."""
+        """Return for how many seconds the adapter is busy."""
         return self._reader.wait_s(self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
@@ -133,6 +133,6 @@ class DirectClient:
         self._loop.after(end_s - now_s, finished, ["pool"] * len(devices))
 
     def store(self, blocks: Iterable[Block]) -> None:
-        """Write new blocks; nobody waits for it."""
+        """Write new blocks; nothing waits for it."""
         for block in blocks:
             self._pool.write(block, self._writer)

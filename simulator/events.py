@@ -1,8 +1,8 @@
-"""The simulation's clock and its queue; a process is a generator that yields what it waits for.
+"""Clock and queue of the simulation; a process is a generator that yields what it waits for.
 
-What is due at the same time happens in the order in which it was asked for; a process that is started takes
-its first step before anything else that is due. Nothing is allocated for an action but its place in the heap,
-which is most of what a simulation with hundreds of thousands of them spends.
+Actions that are due at the same time happen in the order in which they were scheduled. A process that is
+started takes its first step before anything else that is due. An action allocates nothing but its entry in
+the heap, which is most of what a simulation with hundreds of thousands of actions spends.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from types import TracebackType
 from typing import Any, Final
 
 PAGES_PER_S: Final = 1024.0
-"""The busiest simulations have a few thousand actions a second, so a page has a few places."""
+"""Pages per simulated second. The busiest simulations have a few thousand actions a second, so a page has a
+few entries."""
 
 AT_ONCE = 1 << 62
-"""Taken from the number of what goes before all that is due now."""
+"""Number that is subtracted from an action's number to put it before all that is due now."""
 
 
 class Event:
-    """Something that happens once."""
+    """Event that happens once."""
 
     __slots__ = ("_callbacks", "_loop", "happened")
 
@@ -31,11 +32,11 @@ class Event:
         self._callbacks: list[Callable[[], None]] = []
 
     def succeed(self) -> None:
-        """It happens now, after what is due already."""
+        """Make it happen now, after what is already due."""
         self._loop.after(0.0, self._fire)
 
     def call(self, action: Callable[[], None]) -> None:
-        """Have `action` called when it happens; it has not yet."""
+        """Call `action` when the event happens; it must not have happened yet."""
         self._callbacks.append(action)
 
     def _fire(self) -> None:
@@ -46,29 +47,29 @@ class Event:
 
 
 Steps = Generator[Event | float, None, None]
-"""A process: yields an event to wait for, or seconds to pass."""
+"""Process that yields an event to wait for, or seconds to pass."""
 
 
 Place = tuple[float, int, Callable[..., object], tuple[Any, ...]]
-"""When, a number that tells apart what is due at the same time, what to call, and with what."""
+"""Time in seconds, number that orders actions of the same time, action, and its arguments."""
 
 
 class Loop:
-    """Time in seconds from 0 on."""
+    """Clock, in seconds from 0 on, and the actions that are due."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self._open: list[Place] = []
-        """What is due up to the end of this page of time: a heap."""
+        """Heap of what is due up to the end of the current page of time."""
         self._page = 0
         self._later: dict[int, list[Place]] = {}
-        """By page what is due then, in any order."""
+        """Actions of later pages by page, unordered."""
         self._pages: list[int] = []
-        """Those, a heap."""
+        """Heap of the later pages that have actions."""
         self._number = 0
 
     def after(self, delay_s: float, action: Callable[..., object], *arguments: Any) -> None:
-        """Call `action` in so many seconds."""
+        """Call `action` in `delay_s` seconds."""
         self._number = number = self._number + 1
         time_s = self.now + delay_s
         self._put((time_s, number, action, arguments), int(time_s * PAGES_PER_S))
@@ -83,17 +84,20 @@ class Loop:
         return Event(self)
 
     def process(self, steps: Steps) -> Event:
-        """Take the steps one after the other; the event is their end."""
+        """Run a process and return the event of its end."""
         ended = Event(self)
         self._begin(steps, ended)
         return ended
 
     def start(self, steps: Steps) -> None:
-        """The same, where nobody waits for the end."""
+        """Run a process whose end nothing waits for."""
         self._begin(steps, None)
 
     def run(self, until: Event | None = None) -> None:
-        """Until the event has happened, or until nothing is left to do."""
+        """Run until the event has happened or, without one, until nothing is left to do.
+
+        Raises RuntimeError if nothing is left to do and the event has not happened.
+        """
         end = Event(self) if until is None else until
         places = self._open
         while not end.happened:
@@ -103,7 +107,7 @@ class Loop:
                 self._page = heappop(self._pages)
                 places = self._open = self._later.pop(self._page)
                 places.sort()
-            self.now, _number, action, arguments = heappop(places)  # "_" would make an object of it
+            self.now, _number, action, arguments = heappop(places)  # "_" would make an object of it in mypyc
             action(*arguments)
         if until is not None and not until.happened:
             raise RuntimeError("nothing is left to do, but the end has not come")
@@ -137,12 +141,12 @@ class Loop:
 
 
 class Turns:
-    """What one process has at a time, in the order in which they asked."""
+    """Queue for something that one process has at a time, in the order in which they asked."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._waiting: deque[Event] = deque()
-        """The first of them has its turn."""
+        """Events of the turns; the first has its turn now."""
 
     def request(self) -> Turn:
         """Return a turn: wait for `begun`, and leave by ending the `with` block."""
@@ -153,14 +157,14 @@ class Turns:
         return Turn(self, begun)
 
     def end(self) -> None:
-        """The turn of the first is over."""
+        """End the first turn and begin the next."""
         self._waiting.popleft()
         if self._waiting:
             self._waiting[0].succeed()
 
 
 class Turn:
-    """One process's, as a context manager."""
+    """Turn of one process, as a context manager."""
 
     __slots__ = ("_turns", "begun")
 

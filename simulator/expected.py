@@ -1,4 +1,4 @@
-"""What a node says of blocks that it begins to compute and will put, to the controller of its switch."""
+"""Announcements of a node to its switch's controller, of blocks that it begins to compute and will put."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.messages import Block
 
 
 class Teller:
-    """One node's: the messages are those of live nodes."""
+    """Announcer of one node; its messages are those of live nodes."""
 
     def __init__(
         self,
@@ -25,19 +25,23 @@ class Teller:
         link: Link,
         stored: Callable[[Block], Sequence[Block]],
     ) -> None:
-        """`link`: the node's, to the switch that `control` drives; `stored`: what is put of a block."""
+        """Set up the announcer of the node with the address `node`.
+
+        `link` is the node's link to the switch of `control`. `stored` returns the blocks that are put for a
+        block.
+        """
         self._loop, self._control, self._node, self._link = loop, control, node, link
         self._stored = stored
 
     def tell(self, new: Sequence[Block], chain: Sequence[Block]) -> None:
-        """The node begins to compute these blocks, of a request with this chain.
+        """Announce blocks that the node begins to compute for a request with this chain.
 
-        The messages wait for their turn on its link. They take no time of it: one is as long as one packet of
-        the tens of thousands that a real block takes.
+        The messages wait for their turn on the link. They take no time of it: one is as long as one of the
+        tens of thousands of packets of a real block.
         """
         named = []
         for block in new:
-            # A chunk that is in no chain is the first block of one of its own.
+            # A chunk outside the chain counts as the first block of a chain of its own.
             blocks = len(chain) if chain[block.depth] is block else 1
             named += [self._control.named(form, blocks) for form in self._stored(block)]
         at_switch_s = self._link.wait_s(self._loop.now) + self._link.latency_s

@@ -1,8 +1,8 @@
-"""A switch with memory in front of a pool that nodes read directly: it merges reads, and may keep blocks.
+"""Switch with memory in front of a pool that nodes read directly: it merges reads, and may cache blocks.
 
-Idealised: every read passes one switch, a block that is on its way from its device is shared by all who ask
-before its last bit (what has passed by then is sent again), and what it keeps is managed as LRU without
-digests or table updates. `Whole` is the bound of all such switches: it has whatever any device has.
+It is idealised: every read passes one switch. All who ask for a block before its last bit has passed share
+it; the part that has passed by then is sent again. Its cache is LRU without digests or table updates. `Whole`
+is the bound of all such switches: it has every block that any device has.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ US = 1e-6
 
 
 class Front:
-    """`capacity_blocks` 0: it only merges."""
+    """Switch that merges reads and caches up to `capacity_blocks`; with 0 it only merges."""
 
     beside_reader = False
-    """Whether blocks come to it through no fabric."""
+    """Whether its blocks reach the reader without passing a fabric."""
 
     def __init__(self, capacity_blocks: int, memory: Link, block_bytes: float, fragments: int = 1) -> None:
         self.merged = 0
@@ -32,17 +32,17 @@ class Front:
         self._coming: dict[Block, tuple[float, float]] = {}
 
     def has(self, block: Block, now_s: float) -> bool:
-        """Return whether it needs no device for a block: it keeps it, or it is on its way past it."""
+        """Return whether a block needs no device, because it is cached or on its way past the switch."""
         coming = self._coming.get(block)
         return block in self._held or (coming is not None and coming[1] > now_s)
 
     def wait_s(self, block: Block, now_s: float) -> float:
-        """Return how long until the last bit of a block that it has is there."""
+        """Return the seconds until the last bit of a block that it has is there."""
         coming = self._coming.get(block)
         return 0.0 if coming is None else max(0.0, coming[1] - now_s)
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:
-        """Return when the first and the last bit of a block come to whoever asks now."""
+        """Return when the first and the last bit of a block reach a reader that asks now."""
         coming = self._coming.get(block)
         if coming is not None and coming[1] > now_s:
             return self._join(block, device, coming, now_s)
@@ -61,7 +61,7 @@ class Front:
         return passage
 
     def _join(self, block: Block, device: Link, coming: Passage, now_s: float) -> Passage:
-        """Share a block on its way; what of it has passed already is kept here or asked for again."""
+        """Share a block on its way; the part that has already passed is read from the cache or the device."""
         self.merged += 1
         head_s, tail_s = coming
         if now_s <= head_s:
@@ -73,22 +73,22 @@ class Front:
 
 
 class Whole(Front):
-    """Has every block that anybody has, and sends it at once: no switch could do more for who asks."""
+    """Bound: it has every block that anybody has and sends it at once, so no switch could be faster."""
 
     beside_reader = True
 
     def has(self, block: Block, now_s: float) -> bool:
-        """Return False: what nobody has it does not have either, and who has it says so."""
+        """Return False: it has only blocks that others have, and those report them themselves."""
         return False
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:
-        """Send it at once; the reader's own adapter is what takes time."""
+        """Send a block at once; only the reader's own adapter takes time."""
         self.served += 1
         return now_s, now_s
 
 
 def make_front(direct: Direct, pool: Pool, switches: int, block_bytes: float, fragments: int) -> Front | None:
-    """Return what a scenario has before its pool that is read directly; `fragments` of a block there."""
+    """Return what a scenario puts in front of its directly read pool; a block has `fragments` there."""
     if direct.front == "none":
         return None
     blocks = int(pool.size_gb * switches * GB / block_bytes) if direct.front == "pool" else 0

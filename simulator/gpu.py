@@ -1,10 +1,9 @@
-"""The accelerators of a node: one prefill at a time, and decoding, apart or in a continuous batch on them.
+"""Accelerators of a node: one prefill at a time, and decoding, elsewhere or in a continuous batch on them.
 
-Batched: each step gives every running request one token and takes as long as reading the weights and all
-their KV does. A prefill is cut into chunks; a step with a chunk takes the time of both, and the tokens of
-both count against the chunk's size (vLLM's scheduler, version 1). While nothing is prefilled, steps are not
-simulated one by one: they go on at their rate until the next event. A request starts when its KV finds
-room.
+Batched, each step gives every running request one token. It takes the time to read the weights and the KV of
+all of them. A prefill is cut into chunks. A step with a chunk takes the time of both, and the tokens of both
+count against the chunk's size (vLLM's scheduler, version 1). Without a prefill, steps are not simulated one
+by one: they continue at their rate until the next event. A request starts when its KV finds room.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from workload.cost import CostModel
 
 
 class Gpu:
-    """Use in this order for each request: admit, compute (a fetch or a prefill), decode, leave."""
+    """Accelerators of one node. Use in this order for each request: admit, compute (a fetch or prefill),
+    decode, leave."""
 
     def __init__(
         self,
@@ -29,11 +29,14 @@ class Gpu:
         chunk_tokens: int,
         slowdown: float = 0.0,
     ) -> None:
-        """`slowdown`: so many times as long tokens take while blocks are decoded here, and decoding blocks
-        while tokens are; 0: no token meanwhile."""
+        """Set up the accelerators.
+
+        While blocks are decoded here, tokens take `slowdown` times as long, and so does decoding blocks while
+        tokens are. With 0, no token is decoded meanwhile.
+        """
         self.busy_s = 0.0
         self.free_since_s = 0.0
-        """When it last had nothing more to compute; while it computes, when it had before."""
+        """Time in seconds at which it last ended computing; not updated while it computes."""
         self._loop, self._cost = loop, cost
         self._batched, self._chunk_tokens = batched, chunk_tokens
         self._slowdown = slowdown
@@ -44,16 +47,16 @@ class Gpu:
 
     @property
     def step_s(self) -> float:
-        """Return how long one token for each request that decodes takes now."""
+        """Return the seconds of one token for each request that decodes now."""
         return self._batch.step_s()
 
     def admit(self, tokens: int) -> Steps:
-        """Wait until the request's KV has room."""
+        """Wait until there is room for the request's KV."""
         if self._memory is not None:
             yield self._memory.take(tokens)
 
     def leave(self, tokens: int) -> None:
-        """Let a request's KV go."""
+        """Give back the room that a request's KV took."""
         if self._memory is not None:
             self._memory.give(tokens)
 
@@ -74,7 +77,7 @@ class Gpu:
             context_tokens += tokens
 
     def compute(self, duration_s: float) -> Steps:
-        """Work that stops decoding, within one's turn."""
+        """Do work that stops decoding, within one's turn."""
         if self._batched:
             self._batch.pause()
         yield duration_s
@@ -84,18 +87,20 @@ class Gpu:
         self.free_since_s = self._loop.now
 
     def blend(self, work_s: float, rest_s: float) -> Steps:
-        """Work of which only the rest is left, because the GPU began it before its turn, when it was idle."""
+        """Do blending work of which only `rest_s` is left, because the idle GPU began it before its turn."""
         yield from self.compute(rest_s)
         self.busy_s += work_s - rest_s
 
     @property
     def block_slowdown(self) -> float:
-        """So many times as long decoding a block takes now as it would alone."""
+        """Return how many times as long decoding a block takes now as it would alone."""
         return self._slowdown if self._slowdown and self._batch.size else 1.0
 
     def interrupt(self, duration_s: float) -> Steps:
-        """Decode blocks, which takes so long alone, beside a prefill that goes on: no token is decoded
-        meanwhile, or both take longer."""
+        """Decode blocks, which alone takes `duration_s`, beside a prefill that goes on.
+
+        Meanwhile no token is decoded or, with a slowdown, both take longer.
+        """
         if not self._slowdown:
             self._batch.pause()
             yield duration_s
@@ -106,7 +111,7 @@ class Gpu:
         self._batch.change_slowdown(-1)
 
     def stall(self, steps: Steps) -> Steps:
-        """Take these steps while nothing is computed."""
+        """Run these steps while nothing is computed."""
         began_s = self._loop.now
         self._batch.pause()
         yield from steps
@@ -151,27 +156,27 @@ class _Memory:
 
 
 class _Batch:
-    """Requests that decode together. Progress is counted in iterations since the start of time."""
+    """Requests that decode together; their progress is counted in iterations since time 0."""
 
     def __init__(self, loop: Loop, cost: CostModel, gaps: Gaps, slowdown: float) -> None:
         self._loop, self._cost, self._gaps = loop, cost, gaps
         self._stalled_s = 0.0
-        """Paused since the last token."""
+        """Seconds of pause since the last token."""
         self._iterations = 0.0
         self._updated_s = 0.0
         self._paused = 0
         self._slowdown = slowdown
         self._beside = 0
-        """What makes tokens take so many times as long now."""
+        """Number of block decodings that now make tokens take longer."""
         self._members: list[tuple[float, int, float, Event]] = []
-        """By the iteration of their last token: (iteration, order, context tokens, done)."""
+        """Heap of (iteration of the last token, order, context tokens, done)."""
         self._context_tokens = 0.0
         self._order = 0
         self._plan = 0
-        """Number of the current plan; an alarm of an older one is void."""
+        """Number of the current plan; alarms of older plans are ignored."""
 
     def join(self, tokens: int, context_tokens: float) -> Event:
-        """Decode so many tokens; the event is their end."""
+        """Decode so many tokens; return the event of their end."""
         self._advance()
         done = self._loop.event()
         self._order += 1
@@ -182,11 +187,11 @@ class _Batch:
 
     @property
     def size(self) -> int:
-        """Requests that decode now."""
+        """Return the number of requests that decode now."""
         return len(self._members)
 
     def step(self) -> None:
-        """One token for each, in a step that had a chunk as well."""
+        """Give each request one token, in a step that also had a chunk."""
         self._advance()
         self._gaps.add(self._stalled_s, len(self._members))
         self._stalled_s = 0.0
@@ -205,13 +210,13 @@ class _Batch:
         self._replan()
 
     def change_slowdown(self, by: int) -> None:
-        """So many more are there, or fewer, that make tokens take longer."""
+        """Change the number of block decodings that make tokens take longer."""
         self._advance()
         self._beside += by
         self._replan()
 
     def step_s(self) -> float:
-        """How long one token for each takes; 0 when nobody decodes."""
+        """Return the seconds of one token for each request; 0 if none decodes."""
         count = len(self._members)
         if not count:
             return 0.0
@@ -249,7 +254,7 @@ class _Batch:
         self._replan()
 
     def _release(self) -> None:
-        """Those who have their last token leave."""
+        """Let the requests leave that have their last token."""
         while self._members and self._members[0][0] <= self._iterations + 1e-9:
             _, _, context_tokens, done = heapq.heappop(self._members)
             self._context_tokens -= context_tokens

@@ -1,13 +1,13 @@
-"""What a node learns before it asks for blocks: who holds them, and what waits there already.
+"""Hints that a node gets before it asks for blocks: who holds them, and how much already waits there.
 
-Without hints the gate knows a home's backlog from that home's last answer, so nodes that all ask at once
-fetch from a home that is about to be jammed. With them they ask first, in messages that wait at links as all
-others do, and book their turn:
+Without hints the gate knows a home's backlog from that home's last answer. Nodes that all ask at once
+therefore fetch from a home that is about to be congested. With hints they ask first, in messages that wait at
+links like all others, and book their turn:
 
     homes    each home says which of the blocks it holds, and how long what it has promised to others takes
     switch   the switch counts what it forwards, so it also says what its pool holds and what is on its way
 
-What is said is looked up here when the last answer has come.
+The answers are looked up here when the last of them has come.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from simulator.switch import Switch
 POOLED = "pool"
 """Place of a block that is served without its home."""
 _PURGE = 4096
-"""Blocks on their way that are noted before the oldest are looked through."""
+"""Number of recorded blocks on their way above which outdated ones are removed."""
 
 
 class Hints:
-    """One for all nodes; it stands for what homes, or the switch, count."""
+    """Hints for all nodes; it stands for what homes, or the switch, count."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class Hints:
         for switch in switches.values():
             switch.tells = by_switch
         self._free_s: dict[str, float] = {}
-        """By home: when all that was promised has left."""
+        """Time in seconds at which all that a home has promised will have left, by home."""
         self._coming_s: dict[bytes, float] = {}
-        """Promised to someone, on its way past the switch: when it will be there."""
+        """Time in seconds at which a promised block will pass the switch, by key."""
         self._paths: dict[tuple[str, str], list[str]] = {}
 
     def wait_s(self, place: Hashable) -> float:
-        """Return how long a block from that place waits before it is sent."""
+        """Return how many seconds a block from that place waits before it is sent."""
         now_s = self.loop.now
         if isinstance(place, bytes):
             return max(0.0, self._coming_s.get(place, 0.0) - now_s - self._block_s)
@@ -72,7 +72,7 @@ class Hints:
         return found
 
     def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
-        """These will be fetched from there."""
+        """Book the fetches of these blocks from these places."""
         now_s = self.loop.now
         for block, place in zip(blocks, places, strict=False):
             if place == block.home:
@@ -84,11 +84,11 @@ class Hints:
             self._coming_s = {key: at_s for key, at_s in self._coming_s.items() if at_s > now_s}
 
     def pooled(self, node: str, block: Block) -> bool:
-        """Return whether a switch on the way holds all of it."""
+        """Return whether a switch on the way holds all of a block."""
         return any(self._switches[name].holds(block) for name in self._path(node, block.home))
 
     def _path(self, node: str, home: str) -> list[str]:
-        """The switches between a node and a home."""
+        """Return the switches between a node and a home."""
         path = self._paths.get((node, home))
         if path is None:
             path, vertex = [], self._network.next_hop(node, home)
@@ -100,7 +100,7 @@ class Hints:
 
 
 class NodeHints:
-    """What one node asks and is told."""
+    """Hints of one node."""
 
     def __init__(self, hints: Hints, client: Client) -> None:
         self._hints, self._client = hints, client
@@ -112,7 +112,7 @@ class NodeHints:
         return self._hints.places(self._client.name, blocks)
 
     def asked(self, blocks: Sequence[Block]) -> Event:
-        """Happens when it is answered who holds these."""
+        """Ask who holds these blocks; the event happens when it is answered."""
         done = self._hints.loop.event()
         self._client.ask(blocks, done.succeed)
         return done

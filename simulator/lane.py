@@ -1,6 +1,6 @@
 """Flow control of a node towards one home: the hosts' window, for parts of blocks instead of fragments.
 
-Its timeouts are left out: nothing is lost in a simulation.
+It has no timeouts: nothing is lost in a simulation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hostlib.native.lane_options import LaneOptions
 
 
 class Item:
-    """Something of so many fragments."""
+    """Message that stands for a number of fragments."""
 
     __slots__ = ("fragments",)
     fragments: int
@@ -24,7 +24,7 @@ Kind = TypeVar("Kind", bound=Item)
 
 
 class Lane(FlowWindow, Generic[Kind]):
-    """What waits to be sent, and how much is in flight within the window."""
+    """Queue of messages to one home, and the number of fragments in flight within the window."""
 
     __slots__ = ("in_flight", "waiting")
 
@@ -34,8 +34,7 @@ class Lane(FlowWindow, Generic[Kind]):
         self.waiting: deque[Kind] = deque()
 
     def take(self, now_s: float, room: float = inf) -> list[Kind]:
-        """Return what may be sent now, at most so many fragments. A part larger than the window goes
-        alone."""
+        """Return what may be sent now, at most `room` fragments; a part larger than the window goes alone."""
         waiting = self.waiting
         taken: list[Kind] = []
         if not waiting:
@@ -46,7 +45,8 @@ class Lane(FlowWindow, Generic[Kind]):
         allowed = self.allowed
         while waiting:
             fragments = waiting[0].fragments
-            # Below 0 for a moment where a reply to an earlier request answers one that still waits here.
+            # `in_flight` is below 0 for a moment if a reply to an earlier request answers one that still
+            # waits here.
             if fragments > room or (in_flight > 0 and in_flight + fragments > allowed):
                 break
             in_flight += fragments
@@ -56,6 +56,6 @@ class Lane(FlowWindow, Generic[Kind]):
         return taken
 
     def settle(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool = False) -> None:
-        """Take fragments out of flight that were answered; the rest is as in `FlowWindow.answered`."""
+        """Take answered fragments out of flight; the rest is as in `FlowWindow.answered`."""
         self.in_flight -= fragments
         self.answered(fragments, now_s, backlog_ms, merged)

@@ -1,5 +1,7 @@
-"""A node's lanes for GETs, as hostlib.client.exchange has them: towards each home one for probes and one for
-bodies, one for the bodies that the pool is going to answer, and a bound for what all have in flight together.
+"""Lanes of a node for GETs, as in hostlib.client.exchange.
+
+Each home has a lane for probes and one for bodies. Bodies that the pool will answer have another. One bound
+limits what all lanes have in flight together.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from simulator.messages import Ask
 
 
 class Lanes:
-    """By home; the bound is in fragments and stays as it is, because nothing is lost in a simulation."""
+    """Lanes by home; the bound is in fragments and constant, because nothing is lost in a simulation."""
 
     def __init__(self, options: LaneOptions) -> None:
         hosts = ClientOptions()
@@ -29,14 +31,14 @@ class Lanes:
         )
         self._most = hosts.node.initial
         self._lanes: list[Lane[Ask]] = []
-        """All; the one that sent something last is the last."""
+        """All lanes; the one that sent last is the last."""
         self._probes_to: dict[str, Lane[Ask]] = {}
         self._bodies_to: dict[str, Lane[Ask]] = {}
         self._questions_to: dict[str, Lane[Ask]] = {}
 
     @property
     def pool(self) -> Lane[Ask]:
-        """Of bodies that the pool is going to answer."""
+        """Return the lane of bodies that the pool will answer."""
         return self.bodies(POOL)
 
     def is_pool(self, lane: Lane[Ask]) -> bool:
@@ -52,12 +54,15 @@ class Lanes:
         return self._questions_to.get(home) or self._new(self._questions_to, home, self._probes)
 
     def bodies(self, home: str) -> Lane[Ask]:
-        """Return the lane of what follows when the probe came from there."""
+        """Return the lane of bodies whose probe came from this home."""
         return self._bodies_to.get(home) or self._new(self._bodies_to, home, self._bodies)
 
     def take(self, now_s: float) -> list[Ask]:
-        """Return what may be sent now. Where the bound is scarce, the lane comes first that sent something
-        longest ago; a part larger than the bound goes alone."""
+        """Return what may be sent now.
+
+        If the bound is scarce, the lane that sent longest ago comes first. A part larger than the bound goes
+        alone.
+        """
         asks: list[Ask] = []
         waiting = [lane for lane in self._lanes if lane.waiting]
         if not waiting:

@@ -1,10 +1,10 @@
-"""Nodes that hold blocks for one another and answer GETs for them, which pass the network's switches.
+"""Nodes that hold blocks for each other and answer GETs for them, which pass the network's switches.
 
-What stands before the nodes' memory is then what stands before storage nodes: switches with a pool, pending
+The nodes' memory takes the place of storage nodes. In front of it are the same switches, with a pool, pending
 table, digests and a controller (switch.py, control.py), or without. An index, asked once a chain, says who
-holds a block; of several holders the one that has promised least is asked. What no node holds any more is
-asked of who held it last, if the switch between has said that its pool has it. Nothing is written for others,
-and who answers spends no CPU on it.
+holds a block; of several holders, the one that has promised least is asked. A block that no node holds any
+more is requested from its last holder if the switch in between has said that its pool has it. Nothing is
+written for others, and answering takes no CPU time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from simulator.network import Network
 
 
 class LentBlock(Block):
-    """A block with the node that is asked for it as its home."""
+    """Block whose home is the node that is asked for it."""
 
     __slots__ = ("block",)
 
@@ -32,36 +32,39 @@ class LentBlock(Block):
 
 
 class Lenders:
-    """The index, and how long a block of each node's waits."""
+    """Index of the blocks that nodes lend, with the seconds that a block of each node waits."""
 
     def __init__(
         self, loop: Loop, network: Network, lookup_s: float, block_s: float, latency_s: float
     ) -> None:
-        """`lookup_s`: of the index, once a chain is fetched; `latency_s`: of a hop on the way to it."""
+        """Set up an empty index.
+
+        `lookup_s` is the index's time for one chain that is fetched; `latency_s` is that of a hop on the way
+        to it.
+        """
         self.hints: Hints | None = None
-        """What nodes are told before they ask, if they are."""
+        """Hints that nodes get before they ask, if they do."""
         self.lookup_s, self.latency_s = lookup_s, latency_s
         self.holders = Holders()
         self.names: list[str] = []
         self.loop = loop
         self._network, self._block_s = network, block_s
         self._last: dict[Block, int] = {}
-        """Who was last asked for a block."""
+        """Node that was last asked for each block."""
 
     def join(self, client: Client, tiers: LocalTiers[Block]) -> Lender:
-        """Add a further node; what it holds others may have."""
+        """Add a node; others may have what it holds."""
         self.names.append(client.name)
         lender = self._lender(self.holders.join(tiers), client, tiers)
         self._network.attach(client.name, lender)
         return lender
 
     def _lender(self, node: int, client: Client, tiers: LocalTiers[Block]) -> Lender:
-        """One node's."""
+        """Return the lender of a node."""
         return Lender(self, node, client, tiers, self._network)
 
     def located(self, asker: int, blocks: Sequence[Block]) -> list[LentBlock]:
-        """Return the longest prefix that can be had, each block with the node that is asked for it as its
-        home."""
+        """Return the longest prefix that is available; each block's home is the node to ask for it."""
         found: list[LentBlock] = []
         waits_s: dict[int, float] = {}
         for block in blocks:
@@ -83,7 +86,8 @@ class Lenders:
         return last if self.hints.pooled(self.names[asker], LentBlock(block, self.names[last])) else None
 
     def _wait_s(self, node: int) -> float:
-        """What a node has promised, or what waits to leave it."""
+        """Return how many seconds of blocks a node has promised or, without hints, has waiting to leave
+        it."""
         name = self.names[node]
         if self.hints is not None:
             return self.hints.wait_s(name)
@@ -92,7 +96,7 @@ class Lenders:
 
 
 class Lender:
-    """One node's way to the others' memory, and the others' way to its own; a vertex of the network."""
+    """Way of a node to the others' memory, and of the others to its own; a vertex of the network."""
 
     def __init__(
         self, lenders: Lenders, node: int, client: Client, tiers: LocalTiers[Block], network: Network
@@ -103,18 +107,18 @@ class Lender:
         self._lenders, self._node, self._client, self._tiers = lenders, node, client, tiers
         self._port, self._egress = network.access(client.name)
         self._located: dict[Block, LentBlock] = {}
-        """Of a question whose fetch is still to begin."""
+        """Located blocks of a question whose fetch is still to begin."""
         self._fetched: list[Block] = []
-        """What came and is not noted yet: it is held once its request has been computed."""
+        """Fetched blocks that are not noted yet: the node holds them once their request has been computed."""
 
     def locate(self, blocks: Sequence[Block]) -> list[LentBlock]:
-        """Ask the index; what is fetched next is asked of the same nodes."""
+        """Ask the index; the next fetch goes to the same nodes."""
         found = self._lenders.located(self._node, blocks)
         self._located = {lent.block: lent for lent in found}
         return found
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
-        """Fetch the longest prefix that other nodes, or the switches before them, have."""
+        """Fetch the longest prefix that other nodes, or the switches in front of them, have."""
         known, self._located = self._located, {}
         located = [known[block] for block in blocks if block in known]
         if len(located) < len(blocks):
@@ -130,14 +134,16 @@ class Lender:
         self._lenders.loop.after(self._lenders.lookup_s, self._client.fetch, located, came)
 
     def store(self, blocks: Iterable[Block]) -> None:
-        """Say what the node has come to hold; nothing moves."""
+        """Note what the node now holds; nothing moves."""
         for block in (*blocks, *self._fetched):
             self._lenders.holders.note(self._node, block)
         self._fetched.clear()
 
     def ask_index(self, blocks: Sequence[Block]) -> Event | float:
-        """Return how long it takes, or what happens, until the index has said who holds these: the way there
-        and back, over two hops each."""
+        """Return the seconds, or the event, until the index has said who holds these blocks.
+
+        The way takes two hops there and two back.
+        """
         return 4 * self._lenders.latency_s
 
     def holds(self, block: Block) -> bool:
@@ -145,7 +151,7 @@ class Lender:
         return isinstance(block, LentBlock) and block.block in self._tiers
 
     def backlog_ms(self) -> float:
-        """Return how long what waits to leave takes."""
+        """Return the milliseconds of what waits to leave."""
         return 1000 * self._egress.wait_s(self._lenders.loop.now)
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
@@ -156,7 +162,7 @@ class Lender:
 
 
 class LenderHints:
-    """What one node asks and is told: by the index who holds what, then by them or the switch (hints.py)."""
+    """Hints of one node: the index says who holds what, then holders or the switch give hints (hints.py)."""
 
     def __init__(self, hints: Hints, lender: Lender, name: str) -> None:
         self.wait_s = hints.wait_s
@@ -170,5 +176,5 @@ class LenderHints:
         return self._hints.places(self._name, self._located)
 
     def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
-        """These will be fetched from there."""
+        """Book the fetches of these blocks from these places."""
         self._hints.promise(self._located[: len(blocks)], places)

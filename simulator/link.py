@@ -1,4 +1,4 @@
-"""A link: one direction, first come first served, cut through."""
+"""Link in one direction, first come first served, cut through."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 AT_ONCE_S: Final = 1e-9
-"""Waits up to here are rounding: a message that follows another without a gap finds the link free."""
+"""Longest wait in seconds that counts as rounding: a message right behind another finds the link free."""
 
 Passage = tuple[float, float]
-"""When a message reaches the far end of a link: its first fragment (a switch begins to send it on), its last
-bit."""
+"""Times at which a message's first fragment, when a switch begins to send it on, and its last bit reach the
+far end of a link."""
 
 
 class Link:
-    """Messages follow one another at `bytes_per_s`; what arrives slower than that leaves slower too."""
+    """Link on which messages follow one another at `bytes_per_s`; what arrives more slowly leaves more
+    slowly."""
 
     __slots__ = ("bytes_per_s", "free_s", "latency_s", "longest_wait_s", "name", "sent_bytes")
 
@@ -23,23 +24,27 @@ class Link:
         self.bytes_per_s = bytes_per_s
         self.latency_s = latency_s
         self.free_s = 0.0
-        """When all that was sent so far has left."""
+        """Time in seconds at which all that was sent so far has left."""
         self.sent_bytes = 0.0
         self.longest_wait_s = 0.0
 
     def wait_s(self, now_s: float) -> float:
-        """Return how long what is sent now waits for its turn."""
+        """Return how many seconds a message that is sent now waits for its turn."""
         return max(0.0, self.free_s - now_s)
 
     def pass_by(self, size_bytes: float) -> float:
-        """Send something small before all that waits; how long that takes. What waits is later by as much."""
+        """Send something small before all that waits, which is delayed by as much; return the seconds it
+        takes."""
         self.sent_bytes += size_bytes
         taken_s = size_bytes / self.bytes_per_s
         self.free_s += taken_s
         return taken_s + self.latency_s
 
     def send(self, now_s: float, size_bytes: float, head_bytes: float, tail_s: float = 0.0) -> Passage:
-        """Queue a message whose last bit is here at `tail_s`; its head is its first `head_bytes`."""
+        """Queue a message and return its passage.
+
+        Its last bit is here at `tail_s`; its head is its first `head_bytes`.
+        """
         # Most of a simulation's time is spent here: comparisons instead of min and max.
         begin_s = self.free_s
         if begin_s < now_s:
@@ -56,10 +61,10 @@ class Link:
 
 
 def send_at_once(links: Iterable[Link], now_s: float, size_bytes: float) -> float:
-    """Queue a small message on all links of a way now; when its last bit is at the end."""
+    """Queue a small message on all links of a way now; return when its last bit is at the end."""
     tail_s = 0.0
     for link in links:
-        # What Link.send does, here without a call for each link.
+        # The same as Link.send, without a call for each link.
         end_s = link.free_s
         if end_s < now_s:
             end_s = now_s
@@ -76,7 +81,7 @@ def send_through(
 ) -> tuple[int, float, float]:
     """Queue a message on the links of a way, from `first` on, up to one where it waits for its turn.
 
-    The place of that link, the last one if there is none, and when head and tail are at its end.
+    Returns the index of that link, or of the last one, and when head and tail are at its end.
     """
     last = len(links) - 1
     least_bytes = head_bytes if head_bytes < size_bytes else size_bytes
@@ -84,7 +89,7 @@ def send_through(
         link = links[place]
         begin_s = link.free_s
         waits = begin_s > now_s + AT_ONCE_S
-        # What Link.send does, here without a call for each link.
+        # The same as Link.send, without a call for each link.
         if begin_s < now_s:
             begin_s = now_s
         elif begin_s - now_s > link.longest_wait_s:

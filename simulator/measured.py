@@ -1,6 +1,6 @@
-"""What was measured of the live control plane: for what the emulator is compared with, the study, its ledger.
+"""Measurements of the live control plane, which the comparison with the emulator and the study use.
 
-Seconds are real ones; where a run is compressed in time, they are longer by as much.
+Seconds are real ones; in a run that is compressed in time, they are longer by as much.
 """
 
 from __future__ import annotations
@@ -10,24 +10,27 @@ from typing import Final
 from controller.p4runtime.base_state import DIGEST_TIMEOUT_NS
 
 SWITCH_DIGEST_CPU_S: Final = 47e-6
-"""Of the switch's own processor for a digest and the entry that it leads to, measured in lists of 100 ms on a
+"""CPU seconds of the switch for a digest and the entry that it leads to, measured in lists of 100 ms on a
 quiet machine (docs/emulation.md)."""
 LIST_S: Final = DIGEST_TIMEOUT_NS / 1e9
-"""So long switches gather digests, but for the first after a pause."""
+"""Seconds for which switches gather digests, except for the first after a pause."""
 ENTRIES_S: Final = 2.5e-3
 ENTRY_DIGEST_S: Final = 56e-6
-"""From when a list of digests leaves the switch to its entries: by itself, and for each digest in it
-(experiments.validate.control.entries)."""
+"""Seconds that each digest in a list adds to `ENTRIES_S`, the seconds from when the list leaves the switch to
+its entries (experiments.validate.control.entries)."""
 AT_ONCE_PER_S: Final = 1e9
-"""The entries of a Write can be used at the same time, those of 64 digests within 0.1 ms (the same)."""
+"""Rate of table updates per second that stands for "at once": the entries of a Write can be used at the same
+time, those of 64 digests within 0.1 ms (the same experiment)."""
 REPORT_COUNT: Final = 1
-"""The demo's controller hears of every miss (emulator.scenario)."""
+"""Number of misses after which the switch reports a block: the demo's controller hears of every miss
+(emulator.scenario)."""
 
 
 def measured_control(
     slower: float = 1.0, entries_s: float = ENTRIES_S, entry_digest_s: float = ENTRY_DIGEST_S
 ) -> dict[str, float]:
-    """Return the table [control] of a scenario whose software takes so many times as long as it does live."""
+    """Return the table [control] of a scenario whose software takes `slower` times as long as the live
+    one."""
     return {
         "report_count": REPORT_COUNT,
         "list_s": LIST_S * slower,

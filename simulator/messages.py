@@ -1,14 +1,14 @@
-"""What travels in the simulated network: requests, replies and puts for parts of blocks.
+"""Messages of the simulated network: requests, replies and puts for parts of blocks.
 
-A block moves as its probe (fragment 0, part 0) and its body in one or more parts, as the protocol asks.
-What is made for each block or message is no dataclass: compiled, these would be made by Python.
+A block moves as its probe (fragment 0, part 0) and its body in one or more parts, as in the protocol. Classes
+of which there is an object for each block or message are no dataclasses, as Python would run a compiled
+dataclass's constructor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 from typing import Final
 
 from hostlib.protocol.wire import fingerprint
@@ -16,14 +16,14 @@ from simulator.lane import Item
 
 PROBE: Final = 0
 QUESTION: Final = -1
-"""In place of a part: whether the block is there, a STAT."""
+"""Value in place of a part for a STAT, which asks whether the block is there."""
 NOWHERE: Final = 0
 ON_SSD: Final = 1
 IN_DRAM: Final = 2
 
 
 class Block:
-    """A block as everyone knows it; there is one object a key."""
+    """Block, of which there is one object for each key."""
 
     __slots__ = (
         "above",
@@ -41,30 +41,33 @@ class Block:
     def __init__(self, key: bytes, depth: int, above: bytes, home: str, parts: tuple[int, ...]) -> None:
         self.key = key
         self.claim = key
-        """What requests for it are merged by: those of one block and one home."""
+        """Name by which requests are merged: those for the same block and home."""
         self.depth = depth
         self.above = above
-        """The parent's key; of a first block not meant."""
+        """Key of the parent; meaningless for a first block."""
         self.home = home
-        """The storage node's vertex."""
+        """Vertex of the storage node that is its home."""
         self.parts = parts
-        """Fragments of each part: the probe, then the body's."""
+        """Number of fragments of each part: the probe, then the body's."""
         self.fragments = sum(parts)
-        """Of all parts."""
+        """Number of fragments of all parts."""
         self.at_home = NOWHERE
-        """Where the storage node has it, for everyone to read; this and its turns are the storage node's."""
+        """Place where its home has it, for everyone to read. Only the storage node changes this and the
+        turns."""
         self.dram_turns = self.ssd_turns = 0
-        """How often it stands in the queues of who leaves DRAM and SSD."""
+        """Numbers of its turns in the storage node's queues for leaving DRAM and SSD."""
 
     @property
     def parent(self) -> int:
-        """First 32 bits of the parent's key, 0 for none."""
+        """Return the first 32 bits of the parent's key, 0 for none."""
         return fingerprint(self.above) if self.depth else 0
 
 
 class Ask(Item):
-    """A GET for one part of a block; `fill`: on behalf of the switch `asker`. Or a STAT of the block, which
-    has `fill`, too, as nothing serves or merges it."""
+    """GET for one part of a block, or STAT of the block.
+
+    With `fill`, nothing serves or merges it: it is a GET on behalf of the switch `asker`, or a STAT.
+    """
 
     __slots__ = ("asker", "block", "chain_blocks", "fill", "part", "subscribes")
 
@@ -78,7 +81,7 @@ class Ask(Item):
         fill: bool = False,
         subscribes: bool = False,
     ) -> None:
-        """`subscribes`: who asks wants to have pushed what else there is of the prefix."""
+        """Make a request; with `subscribes`, `asker` wants the rest of the prefix pushed."""
         self.fragments = fragments
         self.block = block
         self.part = part
@@ -89,7 +92,7 @@ class Ask(Item):
 
 
 class Reply:
-    """A VALUE (found) or a NOT_FOUND for one part."""
+    """VALUE (found) or NOT_FOUND for one part."""
 
     __slots__ = ("ask", "backlog_ms", "copy", "found", "from_pool", "group", "merged")
 
@@ -97,16 +100,16 @@ class Reply:
         self.ask = ask
         self.found = found
         self.backlog_ms = backlog_ms
-        """What waits at the home; of a value from a pool nothing is said."""
+        """Milliseconds of work that wait at the home; meaningless in a value from a pool."""
         self.from_pool = from_pool
         self.merged = False
         self.copy = False
-        """It goes to who waits for it, not towards who asked."""
+        """Whether it goes to those who wait for it, not towards the request's sender."""
         self.group = 0
-        """Nobody asked for it: it is pushed to this multicast group."""
+        """Multicast group to which it is pushed without a request; 0 for a reply to a request."""
 
     def copied(self) -> Reply:
-        """Return the same for someone else who waits for it."""
+        """Return the same reply for another one who waits for it."""
         if self.copy:
             return self
         reply = Reply(self.ask, self.found, self.backlog_ms, self.from_pool)
@@ -115,7 +118,7 @@ class Reply:
 
 
 class Told(Reply):
-    """A FOUND, or a NOT_FOUND, to a STAT: no value is in it."""
+    """FOUND or NOT_FOUND in answer to a STAT, without a value."""
 
     __slots__ = ("held",)
 
@@ -125,7 +128,7 @@ class Told(Reply):
 
 
 class Put(Item):
-    """A block on its way to its home; `reclaim`: from the switch `sender`, as `fragments` of it."""
+    """Block on its way to its home. With `reclaim` it is a part from the switch `sender`."""
 
     __slots__ = ("block", "created", "fragment", "held", "reclaim", "sender", "sequence")
 
@@ -145,14 +148,14 @@ class Put(Item):
         self.reclaim = reclaim
         self.sequence = sequence
         self.held = False
-        """In the acknowledgement: the home now holds the whole block."""
+        """Whether the acknowledgement says that the home now holds the whole block."""
         self.created = False
-        """Likewise: and did not hold it before this came."""
+        """Whether the acknowledgement says that the home did not hold it before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large things are on the wire, and how a block is cut up."""
+    """Sizes of messages on the wire, and how a block is cut."""
 
     block_bytes: float
     fragments: int
@@ -172,32 +175,27 @@ class Sizes:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Fragments of each part: the probe, then the body's segments."""
+        """Return the numbers of fragments of a block's parts: the probe, then the body's segments."""
         body = self.fragments - 1
         count = min(self.segments, body)
         return (1, *(body * (n + 1) // count - body * n // count for n in range(count)))
 
 
 def fragments_of(asks: Sequence[Ask]) -> int:
-    """Return how many fragments they ask for."""
+    """Return how many fragments these requests ask for."""
     if len(asks) == 1:
         return asks[0].fragments
-    fragments = 0  # a loop, because most bursts are one or two: a generator costs more than it adds up
+    fragments = 0  # a loop: for bursts of one or two requests a generator costs more
     for ask in asks:
         fragments += ask.fragments
     return fragments
 
 
 def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: float) -> float:
-    """Return the size on the wire in bytes."""
+    """Return the bytes of replies on the wire."""
     if len(replies) == 1:
         return replies[0].ask.fragments * (value_bytes if replies[0].found else request_bytes)
     size_bytes = 0.0
     for reply in replies:
         size_bytes += reply.ask.fragments * (value_bytes if reply.found else request_bytes)
     return size_bytes
-
-
-def address(index: int) -> IPv4Address:
-    """Return an address for a storage node, for the controller."""
-    return IPv4Address("10.0.0.0") + index

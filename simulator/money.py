@@ -1,4 +1,4 @@
-"""Dollars an hour: what the hardware of a scenario costs, spread over its years."""
+"""Hourly cost of a scenario's hardware in dollars, spread over its years."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ HOURS_PER_YEAR = 8760.0
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Dollars an hour."""
+    """Dollars per hour, by part."""
 
     nodes: float
     dram: float
-    """Local DRAM of the nodes for blocks, where it serves its own node alone."""
+    """Local DRAM of the nodes for blocks, as far as it serves only its own node."""
     storage: float
     fabric: float
-    """Switches and network adapters of the nodes."""
+    """Switches, and the nodes' network adapters."""
     pool: float
-    """What switches cost more that do more than forward."""
+    """Extra cost of switches that do more than forward."""
 
     @property
     def cache(self) -> float:
-        """Return what a cache beyond the nodes' own memory adds."""
+        """Return the cost of a cache beyond the nodes' own memory."""
         return self.storage + self.pool
 
     @property
@@ -35,7 +35,7 @@ class Bill:
 
 
 def bill(scenario: Scenario, switches: int) -> Bill:
-    """Return the bill of a scenario whose fabric has so many switches."""
+    """Return the bill of a scenario whose fabric has `switches` switches."""
     prices, nodes, storage = scenario.prices, scenario.nodes, scenario.storage
     hours = prices.years * HOURS_PER_YEAR
     storage_dollars = pool_dollars = 0.0
@@ -56,7 +56,7 @@ def bill(scenario: Scenario, switches: int) -> Bill:
     if nodes.gate != "never" and storage.kind != "stores" and scenario.direct.front in ("merge", "pool"):
         pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
     if not pool_dollars and scenario.workload.scheduler in SWITCH_ROUTERS:
-        pool_dollars = _pool_dollars(scenario, switches, False)  # programmable, too
+        pool_dollars = _pool_dollars(scenario, switches, False)  # these switches are programmable, too
     if nodes.gate != "never" and scenario.model.decoding == "smartnic":
         storage_dollars += nodes.count * (prices.smartnic - prices.nic)
     return Bill(
@@ -69,14 +69,15 @@ def bill(scenario: Scenario, switches: int) -> Bill:
 
 
 def _pool_dollars(scenario: Scenario, switches: int, attached: bool) -> float:
-    """A pool in every switch, with memory attached to it or without."""
+    """Return the dollars of a pool in every switch, with attached memory or without."""
     prices = scenario.prices
     attached_gb = scenario.pool.size_gb if attached else 0.0
     return switches * (prices.pool_fixed + attached_gb * prices.pool_per_gb)
 
 
 def _direct_dollars(scenario: Scenario) -> float:
-    """A pool read directly: its memory, and for CXL the switch and an adapter a server (two in Beluga)."""
+    """Return the dollars of a directly read pool: memory, and for CXL the switch and two adapters a server
+    (as in Beluga)."""
     prices, direct = scenario.prices, scenario.direct
     memory = direct.size_gb * prices.dram_per_gb
     if not direct.interleaved:

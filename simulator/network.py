@@ -1,4 +1,4 @@
-"""The fabric: links in both directions between neighbours, and who is the next on the way to whom."""
+"""Fabric of a simulation: links in both directions between neighbours, and the next hop to each vertex."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topologies.fabric import Fabric
 
 
 class Vertex(Protocol):
-    """What stands at a vertex: messages reach a switch with their head, a host with their tail."""
+    """Host or switch at a vertex: messages reach a switch with their head, a host with their tail."""
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """Take GETs that arrive."""
@@ -22,33 +22,33 @@ class Vertex(Protocol):
 
 
 class PutTaker(Protocol):
-    """A switch that keeps what PUTs bring past it."""
+    """Switch that keeps what PUTs carry past it."""
 
     def passes(self, put: Put) -> None:
         """Take a PUT that is on its way to its home."""
 
     def made(self, put: Put) -> None:
-        """Learn that its home has made the block of it."""
+        """Note that the PUT has made its home hold the block."""
 
 
 class Port:
-    """A vertex's way to a neighbour."""
+    """Way of a vertex to a neighbour."""
 
     __slots__ = ("_link", "_loop", "_requests_first", "_sizes", "_source", "_whole", "asked", "replied")
 
     def __init__(
         self, loop: Loop, link: Link, sizes: Sizes, source: str, whole: bool, requests_first: bool
     ) -> None:
-        """`whole`: messages reach who is there with their last bit."""
+        """Make the port of a link; with `whole`, messages reach the neighbour with their last bit."""
         self.asked: Callable[[Sequence[Ask], str, float], None]
         self.replied: Callable[[Sequence[Reply], str, float], None]
-        """What the neighbour does with what comes; set when it is attached."""
+        """Functions of the neighbour that take requests and replies; set when it is attached."""
         self._loop, self._link, self._source = loop, link, source
         self._sizes = sizes.request_bytes, sizes.value_bytes
         self._whole, self._requests_first = whole, requests_first
 
     def ask(self, asks: Sequence[Ask], tail_s: float = 0.0) -> None:
-        """Send GETs, as one burst."""
+        """Send GETs as one burst."""
         loop, link, head_bytes = self._loop, self._link, self._sizes[0]
         size_bytes = head_bytes * (asks[0].fragments if len(asks) == 1 else fragments_of(asks))
         if self._requests_first:
@@ -67,10 +67,10 @@ class Port:
 
 
 class Network:
-    """Moves messages; vertices are attached before the first is sent.
+    """Network that moves messages; vertices are attached before the first one is sent.
 
     GETs and replies go from neighbour to neighbour, since switches act on them. Blocks on their way home only
-    pass: as long as they find links free, all of the way is computed at once.
+    pass: as long as they find links free, their whole way is computed at once.
     """
 
     def __init__(
@@ -81,15 +81,19 @@ class Network:
         latency_s: float,
         requests_first: bool = False,
     ) -> None:
-        """`requests_first`: they and acknowledgements wait for no block; their share of a link is small."""
+        """Make the links and ports of a fabric.
+
+        With `requests_first`, requests and acknowledgements wait for no block; their share of a link is
+        small.
+        """
         self._requests_first = requests_first
         self.fabric = fabric
         self.sizes = sizes
         self.links: dict[tuple[str, str], Link] = {}
         self.keepers: dict[str, Callable[[Put], None]] = {}
-        """What storage nodes do with a block that arrives."""
+        """Functions of storage nodes that take a block that arrives."""
         self._takers: dict[Link, PutTaker] = {}
-        """Those at which a link begins."""
+        """Switches that take PUTs, by each link that begins at them."""
         self._loop = loop
         self._value_bytes, self._request_bytes = sizes.value_bytes, sizes.request_bytes
         for one, other, rate_bit_s in fabric.graph.edges(data="rate_bit_s"):
@@ -104,7 +108,7 @@ class Network:
         self._ways: dict[str, dict[str, tuple[Link, ...]]] = {vertex: {} for vertex in self._next}
 
     def _link(self, name: str, bytes_per_s: float, latency_s: float) -> Link:
-        """One direction between neighbours."""
+        """Make a link in one direction between neighbours."""
         return Link(name, bytes_per_s, latency_s)
 
     def next_hop(self, vertex: str, destination: str) -> str:
@@ -112,24 +116,24 @@ class Network:
         return self._next[vertex][destination]
 
     def access(self, host: str) -> tuple[Port, Link]:
-        """Return a host's port and link to the switch that it hangs on."""
+        """Return a host's port and link to its switch."""
         switch = self.next_hop(host, self.fabric.switches[0])
         return self.ports[host, switch], self.links[host, switch]
 
     def attach(self, name: str, vertex: Vertex) -> None:
-        """Someone stands there from now on."""
+        """Let `vertex` take the messages to the vertex `name` from now on."""
         for neighbour in self.fabric.graph.adj[name]:
             port = self.ports[neighbour, name]
             port.asked, port.replied = vertex.asked, vertex.replied
 
     def ports_of(self, vertex: str) -> Mapping[str, Port]:
-        """Return a vertex's ports: by neighbour, and by every host and switch that it leads to."""
+        """Return a vertex's ports: by neighbour, and by every host and switch that they lead to."""
         return {to: self.ports[vertex, via] for to, via in self._next[vertex].items()} | {
             neighbour: self.ports[vertex, neighbour] for neighbour in self.fabric.graph.adj[vertex]
         }
 
     def take_puts(self, switch: str, taker: PutTaker) -> None:
-        """From now on PUTs of blocks, and what homes say of them, are shown to a switch that they pass."""
+        """Show a switch the PUTs that pass it, and their homes' acknowledgements, from now on."""
         for neighbour in self.fabric.graph.adj[switch]:
             self._takers[self.links[switch, neighbour]] = taker
 
@@ -138,7 +142,7 @@ class Network:
         self._pass(self._way(source, put.block.home), 0, put, tail_s)
 
     def acknowledge(self, store: str, sender: str, fragments: int) -> float:
-        """Send acknowledgements all the way; the time at which the last arrives."""
+        """Send acknowledgements all the way; return the time at which the last arrives."""
         now_s, tail_s = self._loop.now, 0.0
         size_bytes, way = fragments * self._request_bytes, self._way(store, sender)
         if not self._requests_first:
@@ -148,10 +152,10 @@ class Network:
         return tail_s
 
     def say_made(self, put: Put) -> None:
-        """A home has made the block of a PUT: show switches its acknowledgement, which has just been sent.
+        """Show switches the acknowledgement, just sent, of a PUT that has made its home hold the block.
 
-        It leaves the home behind what waits there, and all of them are shown it when it reaches the first:
-        others too early by the links between switches.
+        It leaves the home behind what waits there. All switches on the way see it when it reaches the first:
+        the others see it too early by the latency between switches.
         """
         if not self._takers:
             return
@@ -165,14 +169,17 @@ class Network:
                 self._loop.after(passes_s, taker.made, put)
 
     def _show(self, link: Link, put: Put) -> None:
-        """A PUT is at the switch at which a link begins, if there is one. As far as links are free that is
-        said when it begins to pass them: too early by their latency and a fragment each."""
+        """Show a PUT to the switch at which a link begins, if it takes PUTs.
+
+        As far as links are free, all switches see it when it begins to pass them: too early by the latency
+        and one fragment of each.
+        """
         taker = self._takers.get(link)
         if taker is not None:
             taker.passes(put)
 
     def _pass(self, way: Sequence[Link], first: int, put: Put, tail_s: float) -> None:
-        """Over the links from `first` on, up to one where it has to wait for its turn."""
+        """Send a PUT over the links from `first` on, up to one where it has to wait for its turn."""
         loop, value_bytes = self._loop, self._value_bytes
         size_bytes = put.fragments * value_bytes
         place, head_s, tail_s = send_through(way, first, loop.now, size_bytes, value_bytes, tail_s)
@@ -185,7 +192,7 @@ class Network:
             loop.at(tail_s, self.keepers[put.block.home], put)
 
     def _way(self, source: str, destination: str) -> tuple[Link, ...]:
-        """The links from one vertex to another."""
+        """Return the links from one vertex to another."""
         ways = self._ways[source]
         way = ways.get(destination)
         if way is None:
@@ -199,7 +206,7 @@ class Network:
 
 
 def _next_hops(fabric: Fabric) -> dict[str, dict[str, str]]:
-    """vertex -> destination -> neighbour, as the fabric's routes say."""
+    """Return the neighbours by vertex and destination, as in the fabric's routes."""
     named = {endpoint.ipv4: name for name, endpoint in fabric.hosts.items()}
     named |= {fabric.controller(switch).ipv4: switch for switch in fabric.switches}
     table: dict[str, dict[str, str]] = {}

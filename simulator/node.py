@@ -1,4 +1,4 @@
-"""An inference node: each request looks up its chain, fetches what is missing, computes the rest and decodes.
+"""Inference node: each request looks up its chain, fetches missing blocks, computes the rest and decodes.
 
 The steps are those of hostlib.node.inference; batched decoding and blocking loads are what other engines do.
 """
@@ -32,18 +32,18 @@ from workload.trace import Request
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What a node needs to fetch chains at levels of its choice (hostlib.model.streamer)."""
+    """Parts with which a node fetches chains at levels of its choice (hostlib.model.streamer)."""
 
     rungs: tuple[Rung, ...]
     target_s: float
-    """From a request's arrival to its first token."""
+    """Target seconds from a request's arrival to its first token."""
     meter: BandwidthMeter
     library: Library
-    """Knows blocks at their levels."""
+    """Library that knows blocks at their levels."""
 
 
 class Node:
-    """Serves requests; `fetcher` is None where nothing is shared between nodes."""
+    """Node that serves requests; `fetcher` is None if nodes share nothing."""
 
     def __init__(
         self,
@@ -61,9 +61,13 @@ class Node:
         decoders: DecoderPool | None = None,
         hints: NodeHints | PeerHints | LenderHints | None = None,
     ) -> None:
-        """`decode_s`: to read a fetched block from its codec; one after the other, as they arrive.
-        `streams`: fetches in place of the gate, where blocks are stored at several levels.
-        `decodes_on_gpu`: there, as they arrive (CacheGen, SIGCOMM'24), and no token is decoded meanwhile."""
+        """Make a node.
+
+        `decode_s` is the time to decode a fetched block; blocks are decoded one after the other, as they
+        arrive. With `streams`, blocks are stored at several levels, and the node streams them instead of
+        asking the gate. With `decodes_on_gpu`, blocks are decoded on the GPU as they arrive (CacheGen,
+        SIGCOMM'24); no token is decoded meanwhile, or both take longer.
+        """
         self._hints = hints
         self.records: list[Record] = []
         self.gpu = gpu
@@ -71,7 +75,7 @@ class Node:
         self._place = place
         self.fetcher = fetcher
         self.teller: Teller | None = None
-        """Who hears of blocks that it begins to compute and will store, if somebody does."""
+        """Announcer of the blocks that it begins to compute and will store, if there is one."""
         self._loop, self._options, self._cost, self._tiers = loop, options, cost, tiers
         block_s = cost.fetch_s(cost.stored_bytes, link_bit_s)
         self._gate = Gate(cost.prefill_s, cost.block_tokens, block_s, decode_s)
@@ -81,46 +85,46 @@ class Node:
         self._decodes_on_gpu = decodes_on_gpu
         self._decoder_free_s = 0.0
         self._asked_blocks = 0
-        """Blocks of fetches that have not ended."""
+        """Number of blocks of fetches that have not ended."""
         self._gpu_free_s = 0.0
-        """When what waits for the GPU will have been computed, as far as it is known."""
+        """Time in seconds at which the GPU will have computed what waits for it, as far as that is known."""
         self._set_up()
 
     def _set_up(self) -> None:
-        """What another kind of node has besides."""
+        """Set up the additional state of another kind of node."""
 
     @property
     def block_s(self) -> float:
-        """Return the seconds that a block takes on the node's link."""
+        """Return the seconds of a block on the node's link."""
         return self._gate.block_s
 
     @property
     def link_backlog_s(self) -> float:
-        """Return the time that what it has asked for already takes on its link."""
+        """Return the seconds that the blocks it has already asked for take on its link."""
         return self._asked_blocks * self._gate.block_s
 
     def home_backlog_s(self, home: Any) -> float:
-        """Return what waits at a home, as far as it knows."""
+        """Return the seconds of work that wait at a home, as far as the node knows."""
         if self._hints is not None:
             return self._hints.wait_s(home)
         return self.fetcher.backlog_s(home) if self.fetcher is not None else 0.0
 
     @property
     def refused_blocks(self) -> int:
-        """Blocks that the gate did not let it ask for."""
+        """Return how many blocks the gate did not let it ask for."""
         return self._gate.stats.refused_blocks
 
     @property
     def copied_down_blocks(self) -> int:
-        """Blocks written from its GPU's memory to DRAM."""
+        """Return how many blocks were written from GPU memory to DRAM."""
         return self._tiers.stats.copied_down
 
     def place(self, block: Block) -> None:
-        """Keep a block that came unasked."""
+        """Keep a block that came without a request."""
         self._tiers.place(block)
 
     def held(self, chain: Sequence[Block]) -> int:
-        """Blocks from the first on in its own memory."""
+        """Return how many of the chain's first blocks are in the node's own memory."""
         return next((at for at, block in enumerate(chain) if block not in self._tiers), len(chain))
 
     @property
@@ -136,9 +140,9 @@ class Node:
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """Serve one request, from now on; without `fetch` it is computed behind what the node holds itself.
+        """Serve one request from now on; without `fetch`, compute it behind what the node itself holds.
 
-        `chunks`: those of its blocks that may be blended, by place.
+        `chunks` are those of its blocks that may be blended, by place.
         """
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         tokens = request.input_tokens + request.output_tokens
@@ -161,7 +165,7 @@ class Node:
             if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            if len(sources) > known:  # something came while others computed
+            if len(sources) > known:  # blocks came while others computed
                 remaining = self._prefill.remaining(request, chain, sources, had)
             record.prefill_s = remaining.work_s
             record.saved_s = self._cost.request_prefill_s(request.input_tokens, 0) - record.prefill_s
@@ -186,7 +190,7 @@ class Node:
         self.records.append(record)
 
     def _decode_elsewhere(self, request: Request, record: Record, decoders: DecoderPool) -> Steps:
-        """The first token is there when the KV is at who decodes."""
+        """Decode at another node: the first token is there when the KV has reached the decoder."""
         tokens = request.input_tokens + request.output_tokens
         chosen = decoders.choose(self._place, tokens)
         yield from decoders.bring(self._place, chosen, tokens, request.input_tokens)
@@ -194,15 +198,15 @@ class Node:
         yield from decoders.decode(chosen, tokens, request.output_tokens, request.input_tokens)
 
     def _before(self, blocks: int) -> Iterable[Event | float]:
-        """What a request of so many blocks waits for before its memory is looked up: nothing."""
+        """Return what a request with so many blocks waits for before its memory is looked up: nothing."""
         return ()
 
     def _after(self, prefill_s: float) -> Iterable[Event | float]:
-        """What it waits for when its prefill, of so long, has been computed: nothing."""
+        """Return what a request waits for after a prefill of so many seconds: nothing."""
         return ()
 
     def _look_up(self, chain: Sequence[Block], sources: dict[bytes, str]) -> list[Block]:
-        """Note what the node's own memory holds; the rest."""
+        """Note which blocks the node's own memory holds; return the others."""
         missing = []
         for block in chain:
             if block.key not in sources:
@@ -226,7 +230,7 @@ class Node:
             return
         began_s = self._loop.now
         found: list[str] = []
-        if self._decodes_on_gpu and self._decode_s:  # no token for as long as that takes, or later ones
+        if self._decodes_on_gpu and self._decode_s:  # no token is decoded meanwhile, or tokens are slower
             self._loop.start(self.gpu.interrupt(len(missing) * self._decode_s))
         if self._options.loading == "blocking":
             yield from self.gpu.stall(self._bring(self.fetcher, missing, found))
@@ -240,7 +244,10 @@ class Node:
     def _load(
         self, request: Request, prefix_blocks: int, chunks: Mapping[int, Block]
     ) -> Generator[Event | float, None, Chunks | None]:
-        """Come by the chunks behind the prefix; None: there are none, or computing exactly is sooner."""
+        """Obtain the chunks behind the prefix.
+
+        Returns None if there are none, or if computing exactly is sooner.
+        """
         plan = self._blending.plan(request, prefix_blocks)
         if plan is None:
             return None
@@ -275,7 +282,7 @@ class Node:
         sources: dict[bytes, str],
         record: Record,
     ) -> Steps:
-        """As hostlib.node.streaming: chunk by chunk, each decoded while the next is on its way."""
+        """Fetch chunk by chunk, each decoded while the next is on its way, as hostlib.node.streaming does."""
         fetcher = self.fetcher
         if fetcher is None:
             return
@@ -320,7 +327,8 @@ class Node:
                 return
 
     def _decoding_s(self, began_s: float, blocks: int, decode_s: float) -> float:
-        """How long a fetch that ends now is decoded on; its blocks came evenly since it began."""
+        """Return how many seconds decoding goes on after a fetch that ends now and whose blocks came
+        evenly."""
         if not decode_s:
             return 0.0
         now_s = self._loop.now
@@ -329,7 +337,7 @@ class Node:
         return self._decoder_free_s - now_s
 
     def _fetched(self, fetcher: Fetcher, blocks: Sequence[Block], found: list[str]) -> Event:
-        """Happens when the longest prefix of these that can be had has come, with its sources in `found`."""
+        """Fetch the longest available prefix; its sources are in `found` when the event happens."""
         done = self._loop.event()
 
         def finished(fetched: list[str]) -> None:
@@ -342,7 +350,7 @@ class Node:
         return done
 
     def _admitted(self, missing: Sequence[Block], chain_blocks: int, fetcher: Fetcher) -> int:
-        """The gate: how many of the missing blocks to fetch."""
+        """Return how many of the missing blocks the gate lets the node fetch."""
         if self._options.gate != "compare":
             return len(missing) if self._options.gate == "always" else 0
         places: Sequence[Any] = [block.home for block in missing]
@@ -356,7 +364,7 @@ class Node:
         return admitted
 
     def _load_now(self, home_s: Callable[[Any], float]) -> Load:
-        """`home_s`: what waits at a home, as far as it is known."""
+        """Return the load now; `home_s` returns the seconds that wait at a home, as far as is known."""
         blocking = self._options.loading == "blocking"
         gpu_s = 0.0 if blocking else max(0.0, self._gpu_free_s - self._loop.now)
         coder_s = max(0.0, self._decoder_free_s - self._loop.now)

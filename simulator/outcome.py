@@ -1,4 +1,4 @@
-"""What a run did, from what its parts counted."""
+"""Outcome of a run, from what its parts counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.system import System
 
 
 def outcome(system: System, cpu_s: float) -> SimResult:
-    """Return what a run that has ended did, in `cpu_s` of this process."""
+    """Return the result of a run that has ended and took `cpu_s` of this process."""
     scenario = system.scenario
     served = [(record, place) for place, node in enumerate(system.nodes) for record in node.records]
     served.sort(key=lambda pair: pair[0].arrival_s)

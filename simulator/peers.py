@@ -1,10 +1,10 @@
-"""A distributed pool: nodes read blocks from one another's memory over their own links, as Mooncake's do.
+"""Distributed pool: nodes read blocks from each other's memory over their own links, as in Mooncake.
 
-Nothing is written for others: what a node computed or fetched it holds as long as its tiers do, so a block
-that many fetch gets as many copies (Mooncake's replication of hot blocks). An index says who holds what; of
-several holders the one whose adapter is free first sends. A block waits its turn at the adapter of who sends
-it, at each link between switches, at the adapter of who reads it, and at the reader's client. Reads are
-one-sided: the sender's cores take no part, and its adapter moves `direct.peer_share` of the link's rate.
+Nothing is written for others. A node holds what it computed or fetched as long as its tiers do, so a block in
+demand gets many copies (Mooncake's replication of hot blocks). An index says who holds what; of several
+holders, the one whose adapter is free first sends. A block waits its turn at the sender's adapter, at each
+link between switches, at the reader's adapter, and at the reader's client. Reads are one-sided: the sender's
+cores take no part, and its adapter moves `direct.peer_share` of the link's rate.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Arrived = Callable[[], None]
 
 
 class PeerPool:
-    """The index, and each node's adapter in both directions; `front`: a switch that all blocks pass."""
+    """Index, and each node's adapter in both directions; all blocks pass `front` if there is one."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class PeerPool:
         self._rate = fabric.link_gbit_s * GBIT_BYTES * options.peer_share
         self.block_s = block_bytes / self._rate
         self.beside_reader = front is not None and front.beside_reader
-        """Whether no block waits for another node's adapter, nor between switches."""
+        """Whether blocks wait neither for other nodes' adapters nor between switches."""
         self._head_bytes = block_bytes / fabric.fragments
         self._names: list[str] = []
         self._coming: list[int] = []
-        """By node: blocks that are on their way to it."""
+        """Number of blocks on their way to each node."""
         self._ways: dict[tuple[int, int], tuple[Link, ...]] = {}
         self._holders = Holders()
 
     def join(self, name: str, tiers: LocalTiers[Block]) -> PeerClient:
-        """Add a further node, a vertex of the network that holds blocks in these tiers."""
+        """Add a node: a vertex of the network that holds blocks in these tiers."""
         node = self._holders.join(tiers)
         self._names.append(name)
         self._coming.append(0)
@@ -66,7 +66,7 @@ class PeerPool:
         return PeerClient(self._loop, self, node)
 
     def preload(self, blocks: Iterable[Block], nodes: int) -> None:
-        """Spread these over the DRAM of the first so many nodes, the most recently used last."""
+        """Spread these over the DRAM of the first `nodes` nodes; the most recently used block comes last."""
         self._holders.spread(blocks, nodes)
 
     def note(self, node: int, block: Block) -> None:
@@ -74,22 +74,21 @@ class PeerPool:
         self._holders.note(node, block)
 
     def has(self, block: Block) -> bool:
-        """Return whether anybody has a block."""
+        """Return whether any node, or the switch in front, has a block."""
         return self.fronted(block) or bool(self._holders.of(block))
 
     def fronted(self, block: Block) -> bool:
-        """Return whether no node has to send a block, because a switch holds it or it is on its way past
-        one."""
+        """Return whether no node has to send a block, because the switch in front has it or it is on its way
+        there."""
         return self.front is not None and self.front.has(block, self._loop.now)
 
     def source(self, block: Block, asker: int) -> int | None:
-        """Return who sends a block: of the holders the one whose adapter is free first."""
+        """Return the holder that sends a block: the one whose adapter is free first, or None."""
         others = [node for node in self._holders.of(block) if node != asker]
         return min(others, key=lambda node: (self.out_links[node].free_s, node), default=None)
 
     def transfer_s(self, asker: int, blocks: Sequence[Block]) -> float:
-        """Return how long it would take to fetch these blocks, behind what the adapters have to do
-        already."""
+        """Return the seconds to fetch these blocks, behind what the adapters already have to send."""
         now_s, block_s = self._loop.now, self.block_s
         ready_s: dict[int, float] = {}
         for block in blocks:
@@ -102,7 +101,10 @@ class PeerPool:
         return max(own_s, max(ready_s.values(), default=0.0))
 
     def send(self, block: Block, reader: int, asked_s: float, arrived: Arrived) -> bool:
-        """Move a block to who asks; False: nobody has it. `arrived` is called with its last bit."""
+        """Move a block to the node `reader`; return False if nobody has it.
+
+        `arrived` is called with its last bit.
+        """
         fronted = self.fronted(block)
         source = None if fronted else self.source(block, reader)
         if source is None and not fronted:
@@ -122,14 +124,16 @@ class PeerPool:
         return True
 
     def _leave(self, block: Block, source: int | None, asked_s: float) -> Passage:
-        """When a block's head and tail have left who sends it; without a source it is the switch in front."""
+        """Return when head and tail of a block leave its source: a node or, with None, the switch in
+        front."""
         device = self.out_links[source or 0]
         if self.front is not None:
             return self.front.send(block, device, asked_s)
         return device.send(asked_s, self.block_bytes, self._head_bytes)
 
     def _pass(self, way: Sequence[Link], first: int, tail_s: float, done: Arrived) -> None:
-        """Over the links from `first` on; behind one where it waits for its turn the next is asked then."""
+        """Send a block over the links from `first` on, up to one where it waits; the rest is sent after the
+        wait."""
         head_s = self._loop.now
         for place in range(first, len(way)):
             link = way[place]
@@ -141,7 +145,7 @@ class PeerPool:
         self._loop.at(tail_s, done)
 
     def _between(self, source: int, reader: int) -> tuple[Link, ...]:
-        """The links between switches, which other blocks take, too."""
+        """Return the links between switches, which other blocks take, too."""
         way = self._ways.get((source, reader))
         if way is None:
             links, end = [], self._names[reader]
@@ -154,20 +158,21 @@ class PeerPool:
 
 
 class PeerClient:
-    """One node's way to the others' memory; fetches as simulator.client.Client does."""
+    """Way of a node to the others' memory; it fetches as simulator.client.Client does."""
 
     def __init__(self, loop: Loop, pool: PeerPool, node: int) -> None:
         self.get_s: list[float] = []
         self._loop, self._pool, self._node = loop, pool, node
         self._fetched: list[Block] = []
-        """What came and is not noted yet: it is held once its request has been computed."""
+        """Fetched blocks that are not noted yet: the node holds them once their request has been computed."""
         self._coming: dict[Block, list[Arrived]] = {}
-        """Who waits for a block that is on its way: it is fetched once."""
+        """Functions that wait for a block on its way, which is fetched once."""
         self._free_s = 0.0
-        """When the client, which takes one block after the other, is."""
+        """Time in seconds at which the client, which takes one block after the other, is free."""
 
     def backlog_s(self, home: str) -> float:
-        """Return how long the node's own adapter is busy; the index does not say what waits at others."""
+        """Return for how many seconds the node's own adapter is busy; the index does not know what waits at
+        others."""
         return self._pool.in_links[self._node].wait_s(self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
@@ -194,7 +199,7 @@ class PeerClient:
             self._loop.at(asked_s, finished, sources)
 
     def _ask(self, block: Block, asked_s: float, arrived: Arrived) -> str | None:
-        """Where a block comes from; None: nobody has it."""
+        """Fetch a block and return its source, or None if nobody has it."""
         waiting = self._coming.get(block)
         if waiting is not None:
             waiting.append(arrived)
@@ -213,14 +218,14 @@ class PeerClient:
             arrived()
 
     def store(self, blocks: Iterable[Block]) -> None:
-        """Say what the node has come to hold; nothing moves."""
+        """Note what the node now holds; nothing moves."""
         for block in (*blocks, *self._fetched):
             self._pool.note(self._node, block)
         self._fetched.clear()
 
 
 class PeerHints:
-    """What a node is told before it asks for blocks: who holds them, and what waits at their adapters."""
+    """Hints of a node before it asks for blocks: who holds them, and what waits at their adapters."""
 
     def __init__(self, pool: PeerPool, loop: Loop, node: int) -> None:
         self._pool, self._loop, self._node = pool, loop, node
@@ -239,15 +244,15 @@ class PeerHints:
         return found
 
     def wait_s(self, place: Any) -> float:
-        """Return how long a block from that place waits before it is sent."""
+        """Return how many seconds a block from that place waits before it is sent."""
         now_s, front = self._loop.now, self._pool.front
         if isinstance(place, Block):
             return 0.0 if front is None else max(0.0, front.wait_s(place, now_s) - self._pool.block_s)
         return 0.0 if self._pool.beside_reader else self._pool.out_links[place].wait_s(now_s)
 
     def promise(self, blocks: Sequence[Block], places: Sequence[Hashable]) -> None:
-        """Fetching books the adapters at once."""
+        """Do nothing: a fetch books the adapters at once."""
 
     def asked(self, blocks: Sequence[Block]) -> float:
-        """Return how long the way to the index, or to a node, and back takes."""
+        """Return the seconds of the way to the index, or to a node, and back."""
         return 4 * self._pool.latency_s

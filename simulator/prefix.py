@@ -1,4 +1,4 @@
-"""How much of a chain can be had, as it becomes known block by block: by fetching it, or by asking first."""
+"""Available prefix of a chain, which becomes known block by block, by fetching or by asking first."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Callable
 
 
 class Prefix:
-    """The longest available prefix of a chain; `finished` gets where each of its blocks is from, once."""
+    """Longest available prefix of a chain; `finished` is called once, with the source of each of its
+    blocks."""
 
     def __init__(self, length: int, finished: Callable[[list[str]], None]) -> None:
         self.sources: dict[int, str] = {}
-        """Where each block is from, by place: "pool" or "remote"."""
+        """Source of each block by its index: "pool" or "remote"."""
         self.length = length
-        """The chain as far as it can still be had."""
+        """Number of blocks that may still be available."""
         self.ended = False
         self._whole = 0
-        """Blocks from the first on that are known."""
+        """Number of blocks from the first on that are known."""
         self._finished = finished
 
     def arrived(self, place: int, source: str) -> None:
@@ -29,7 +30,7 @@ class Prefix:
         self.check()
 
     def check(self) -> None:
-        """Report once everything that can be had is known."""
+        """Report once all available blocks are known."""
         while self._whole < self.length and self._whole in self.sources:
             self._whole += 1
         if not self.ended and self._whole >= self.length:

@@ -1,11 +1,11 @@
-"""Routers that follow prefixes and learn from the workers, as KVSwitch's evaluation has them.
+"""Routers that follow prefixes and learn from the workers, as in KVSwitch's evaluation.
 
-Read from github.com/kaiitunnz/kvswitch, revision 8e87844: `LongestPrefix` is its L7-PA (l7_router.py and
-l7_proxy.py), `LoadReports` its switches with their controller (sdn_controller.py, kvswitch.p4), pinned what
-its `--no-per-prefix-ecmp` makes of them; of the rules for a prompt's first 256 tokens and for longer prefixes
-of it there is one. `LongestRules` is what could be made of them: a rule for each prefix. Table updates take
-no time but `routing.gather_s`, switches have room for all rules, and who has forgotten a prefix says nothing,
-as there.
+They follow github.com/kaiitunnz/kvswitch, revision 8e87844. `LongestPrefix` is its L7-PA (l7_router.py and
+l7_proxy.py). `LoadReports` is its switches with their controller (sdn_controller.py, kvswitch.p4); pinned, it
+is what its `--no-per-prefix-ecmp` makes of them. A prompt's first 256 tokens and longer prefixes share one
+rule. `LongestRules` is a possible extension: a rule for each prefix. As in the original, table updates take
+no time but `routing.gather_s`, switches have room for all rules, and a worker that has evicted a prefix does
+not report it.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from workload.schedule import Route
 from workload.trace import Request
 
 SCORE = 1.0
-"""Of a worker without load; each token of its load takes one."""
+"""Score of a worker without load; each token of load subtracts one."""
 
 
 class Worker(Protocol):
-    """Who serves requests, and tells of its load."""
+    """Node that serves requests and reports its load."""
 
     on_load: Callable[[], None]
-    """Called when its load has changed."""
+    """Function that is called when the load has changed."""
 
     @property
     def load_tokens(self) -> int:
-        """Computed and answered tokens of all that it has to do."""
+        """Return the computed and answered tokens of all that it has to do."""
 
 
 class LiveRouter(Protocol):
-    """Decides when a request comes."""
+    """Router that decides when a request comes."""
 
     def assign(self, request: Request) -> Route:
-        """Return who serves the request."""
+        """Return the route of the request."""
 
     def prefilled(self, number: int) -> None:
-        """Learn that the first token of a routed request is there."""
+        """Note that the first token of a routed request is there."""
 
     def answered(self, number: int) -> None:
-        """Learn that its last token is there."""
+        """Note that its last token is there."""
 
 
 class _Sent(NamedTuple):
@@ -64,11 +64,11 @@ class _Book:
         self._numbers = 0
 
     def full_blocks(self, request: Request) -> tuple[int, ...]:
-        """Those that a worker can hold."""
+        """Return the full blocks of a request, which a worker can hold."""
         return request.blocks[: request.input_tokens // self._block_tokens]
 
     def send(self, node: int, request: Request) -> Route:
-        """Note where a request goes."""
+        """Note where a request goes and return its route."""
         self._numbers += 1
         self._sent[self._numbers] = _Sent(node, self.full_blocks(request))
         return Route(node, number=self._numbers)
@@ -78,13 +78,16 @@ class _Book:
         return self._sent[number]
 
     def end(self, number: int) -> _Sent:
-        """What was noted, and need be no longer."""
+        """Return what was noted, and forget it."""
         return self._sent.pop(number)
 
 
 class LongestPrefix:
-    """The worker that is known to hold the longest prefix, the first of several; where there is none each in
-    turn. It knows of what has been answered, and forgets nothing."""
+    """Router to the worker that is known to hold the longest prefix, the first of several, else to each in
+    turn.
+
+    It knows the prefixes of answered requests and forgets none.
+    """
 
     def __init__(self, nodes: int, block_tokens: int) -> None:
         self._nodes, self._turn = nodes, 0
@@ -92,7 +95,7 @@ class LongestPrefix:
         self._held_at: dict[int, set[int]] = defaultdict(set)
 
     def assign(self, request: Request) -> Route:
-        """See the class."""
+        """Return the route to the longest known prefix."""
         holders: set[int] = set()
         for block in self._book.full_blocks(request):
             known = self._held_at.get(block)
@@ -106,19 +109,21 @@ class LongestPrefix:
         return self._book.send((self._turn - 1) % self._nodes, request)
 
     def prefilled(self, number: int) -> None:
-        """It hears of whole answers."""
+        """Do nothing: this router learns from whole answers."""
 
     def answered(self, number: int) -> None:
-        """From now on it is known who holds this."""
+        """Note that the worker now holds the request's blocks."""
         sent = self._book.end(number)
         for block in sent.blocks:
             self._held_at[block].add(sent.node)
 
 
 class LoadReports:
-    """Switches that spread the requests of a prefix over those who hold it, by weights that follow what
-    workers report of their load: first over the leaves, then over a leaf's workers, each by a hash. Pinned,
-    all go to the leaf of the best score, and there to the worker with the least load."""
+    """Switches that spread a prefix's requests over its holders, by weights that follow reported load.
+
+    A hash chooses first the leaf, then the leaf's worker. Pinned, all requests of a prefix go to the leaf
+    with the best score, and there to the worker with the least load.
+    """
 
     def __init__(
         self,
@@ -138,23 +143,24 @@ class LoadReports:
         self._reported_s = [float("-inf")] * len(nodes)
         self._refreshing = False
         self._late: set[int] = set()
-        """Workers that will report when they may."""
+        """Workers that will report as soon as they may."""
         self._exported: list[set[int]] = [set() for _ in nodes]
-        """By worker: the prefixes that it has told of."""
+        """Prefixes that each worker has reported."""
         self._holders: dict[int, set[int]] = defaultdict(set)
-        """By the first 256 tokens."""
+        """Workers that hold a prompt's first `hash_tokens` tokens, by those tokens' prefix."""
         self._told_s: dict[int, list[float]] = defaultdict(list)
-        """When it, or a longer one that begins with it, was told of; only the spines count the latter."""
+        """Times at which a first prefix, or a longer one that begins with it, was reported; only the spines
+        count the longer ones."""
         self._first_told_s: dict[int, list[float]] = defaultdict(list)
         self._to_leaf: dict[int, list[int]] = {}
         self._to_worker: dict[tuple[int, int], list[int]] = {}
-        """By leaf and first tokens."""
+        """Worker of each bucket, by leaf and first prefix."""
         self._refresh()
         for place, node in enumerate(nodes):
             node.on_load = partial(self._on_load, place)
 
     def assign(self, request: Request) -> Route:
-        """See the class."""
+        """Return the route by the rules for the request's first prefix."""
         prefixes = self._prefixes(self._book.full_blocks(request))
         first = prefixes[0] if prefixes else None
         leaf_bucket, bucket = self._draw_bucket(), self._draw_bucket()
@@ -166,7 +172,7 @@ class LoadReports:
         return self._book.send(workers[bucket], request)
 
     def prefilled(self, number: int) -> None:
-        """The worker tells of the prefixes that it did not hold."""
+        """Report the prefixes that the worker did not hold before."""
         sent = self._book.look(number)
         prefixes = self._prefixes(sent.blocks)
         exported = self._exported[sent.node]
@@ -180,19 +186,20 @@ class LoadReports:
         self._book.end(number)
 
     def _prefixes(self, blocks: Sequence[int]) -> tuple[int, ...]:
-        """What a header has of a request; a block's id stands for all before it."""
+        """Return the prefixes in a request's header; a block's id stands for all before it."""
         return tuple(blocks[self._step - 1 : self._options.hashes * self._step : self._step])
 
     def _draw_bucket(self) -> int:
-        """The hash of a request."""
+        """Draw a bucket, as a hash of the request would choose it."""
         return self._draw.randrange(self._options.buckets)
 
     def _share_out(self, weights: Mapping[int, float]) -> list[int]:
-        """Who gets which bucket."""
+        """Return the owner of each bucket."""
         return shared_out(weights, self._options.buckets)
 
     def _tell(self, place: int, prefixes: Sequence[int], depth: int) -> None:
-        """A worker holds a prefix, or, deeper, one that begins with it: then only the spines look."""
+        """Note that a worker holds a prefix; a deeper one, which begins with it, counts only at the
+        spines."""
         prefix = prefixes[0]
         self._holders[prefix].add(place)
         self._told_s[prefix].append(self._loop.now)
@@ -223,7 +230,7 @@ class LoadReports:
             self._loop.after(self._options.gather_s, self._refresh)
 
     def _refresh(self) -> None:
-        """All rules, by what is reported now."""
+        """Compute all rules anew from what is reported now."""
         self._refreshing = False
         everybody = range(len(self._workers))
         self._any_leaf = self._share_out(self._by_leaf(everybody))
@@ -236,7 +243,7 @@ class LoadReports:
             self._lead_to_workers(prefix)
 
     def _lead_to_leaves(self, prefix: int) -> None:
-        """The spines' rule for a prefix."""
+        """Set the spines' rule for a prefix."""
         if not self._admitted(self._told_s[prefix]):
             return
         holders = self._holders[prefix]
@@ -250,7 +257,7 @@ class LoadReports:
         self._to_leaf[prefix] = self._share_out(weights)
 
     def _lead_to_workers(self, prefix: int) -> None:
-        """The rules of those leaves that have somebody who holds it."""
+        """Set the rules of the leaves that have a worker that holds the prefix."""
         if not self._admitted(self._first_told_s[prefix]):
             return
         holders = self._holders[prefix]
@@ -281,12 +288,14 @@ class LoadReports:
 
 
 class LongestRules(LoadReports):
-    """The same with a rule for each prefix that workers tell of, of which the longest decides: weights count
-    what a worker would have to compute of that prefix like load that it has already. Pinned, all go to whom
-    that leaves the least to do."""
+    """The same switches with a rule for each reported prefix, of which the longest decides.
+
+    Weights count what a worker would have to compute of that prefix like load that it already has. Pinned,
+    requests go to the worker that this leaves with the least work.
+    """
 
     def assign(self, request: Request) -> Route:
-        """See the class."""
+        """Return the route by the rules for the request's longest prefix."""
         prefixes = self._prefixes(self._book.full_blocks(request))
         ruled = [prefix for prefix in prefixes if len(self._told_s[prefix]) >= self._options.admitted]
         missing = [len(ruled)] * len(self._workers)
@@ -309,18 +318,18 @@ class LongestRules(LoadReports):
         return self._book.send(self._share_out(local)[self._draw_bucket()], request)
 
     def _tell(self, place: int, prefixes: Sequence[int], depth: int) -> None:
-        """A worker holds this prefix."""
+        """Note that a worker holds this prefix."""
         self._holders[prefixes[depth]].add(place)
         self._told_s[prefixes[depth]].append(self._loop.now)
 
     def _refresh(self) -> None:
-        """From now on rules are by what is reported now."""
+        """Use the loads that are reported now as rules from now on."""
         self._refreshing = False
         self._known = list(self._reported)
 
 
 def shared_out(weights: Mapping[int, float], buckets: int) -> list[int]:
-    """Return who gets which bucket: in proportion, at least one each (SDNController._allocate_buckets)."""
+    """Return the owner of each bucket: in proportion, at least one each (SDNController._allocate_buckets)."""
     total = sum(weights.values())
     counts = {key: max(1, round(weight / total * buckets)) for key, weight in weights.items()}
     while sum(counts.values()) > buckets:

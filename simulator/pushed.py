@@ -1,4 +1,4 @@
-"""What comes at a node unasked: subscribed to and taken by the rule of hosts
+"""Parts that reach a node without a request, subscribed to and taken by the rule of hosts
 (`hostlib.client.pushed.Interests`)."""
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from simulator.messages import Block
 
 
 class PushedParts:
-    """Of one node. `holds(block)` says whether it has a block already, `keep(block)` gives it one."""
+    """Pushed parts of one node. `holds(block)` says whether it already has a block, `keep(block)` gives it
+    one."""
 
     def __init__(self, holds: Callable[[Block], bool], keep: Callable[[Block], None]) -> None:
         self.taken = 0
-        """Blocks."""
+        """Number of blocks taken."""
         options = PushedOptions()
         self._interests = Interests(options)
         self._holds, self._keep = holds, keep
         self._most = options.max_partial
         self._missing: OrderedDict[Block, int] = OrderedDict()
-        """Parts of blocks that are still to come, as bits."""
+        """Parts that are still to come, as bits, of blocks that have come in part."""
 
     def asks(self, block: Block, now_s: float) -> bool:
-        """Take note that the node asks for a block; return whether its request subscribes to the prefix that
+        """Note that the node asks for a block; return whether the request subscribes to the prefix that
         begins there."""
         return self._interests.asks(block.key, block.parent, now_s)
 

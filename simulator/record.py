@@ -1,4 +1,4 @@
-"""How a simulated request was served."""
+"""Record of how a simulated request was served."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from hostlib.node.request_record import SOURCES
 
 @dataclass(slots=True)
 class Record:
-    """How one request was served; seconds."""
+    """Record of one request; times are in seconds."""
 
     arrival_s: float
     input_tokens: int
     output_tokens: int
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     levels: dict[str, int] = field(default_factory=dict)
-    """Blocks of a stream by level, and those that it left to be computed as text."""
+    """Number of blocks of its stream at each level, and of those left to be computed as text."""
     fetch_s: float = 0.0
     prefill_s: float = 0.0
     saved_s: float = 0.0
-    """Prefill that the blocks found elsewhere made unnecessary."""
+    """Seconds of prefill that the found blocks made unnecessary."""
     blend: BlendRecord | None = None
-    """Where chunks were blended."""
+    """Record of the blending, if chunks were blended."""
     ttft_s: float = 0.0
     end_s: float = 0.0
 
@@ -33,12 +33,12 @@ class Record:
 
     @property
     def found_share(self) -> float:
-        """Blocks that need not be computed."""
+        """Return the share of blocks that need not be computed."""
         total = sum(self.sources.values())
         return 1 - self.sources["recomputed"] / total if total else 0.0
 
     @property
     def tpot_s(self) -> float:
-        """Return the seconds of each token after the first; 0 where there is none."""
+        """Return the mean seconds of each token after the first; 0 if there is none."""
         tokens = self.output_tokens - 1
         return (self.end_s - self.arrival_s - self.ttft_s) / tokens if tokens > 0 else 0.0

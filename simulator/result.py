@@ -1,4 +1,4 @@
-"""What a simulation yields."""
+"""Result of a simulation."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from simulator.spread import Spread, spread
 __all__ = ["SimResult", "Spread", "spread", "sum_sources"]
 
 PARTS = 12
-"""Of a run, whose figures are apart: of an hour five minutes each."""
+"""Number of parts of a run with figures of their own: five minutes each of an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimResult:
-    """One run at real scale."""
+    """Result of one run at real scale."""
 
     requests: int
     completed: int
     duration_s: float
-    """From the first arrival to the last answer."""
+    """Seconds from the first arrival to the last answer."""
     requests_per_s: float
     output_tokens_per_s: float
     ttft_s: Spread
     tpot_s: Spread
     get_s: Spread
     blocks: dict[str, int]
-    """By where they were found: gpu, dram, pool, remote, recomputed."""
+    """Numbers of blocks by where they were found: gpu, dram, pool, remote, recomputed."""
     prefill_s: float
-    """GPU time spent on prefill, all nodes."""
+    """GPU seconds spent on prefill, all nodes."""
     saved_prefill_s: float
-    """GPU time that found blocks made unnecessary."""
+    """GPU seconds of prefill that found blocks made unnecessary."""
     gpu_busy_share: float
     link_bytes: dict[str, float]
-    """Of each link and direction."""
+    """Bytes over each link, by direction."""
     storage_egress_bytes: float
     storage_requests: int
-    """Requests for fragments that reached storage nodes."""
+    """Number of requests for fragments that reached storage nodes."""
     storage_busy_share: float
-    """Of the busiest storage node's link."""
+    """Share of time that the busiest storage node's link sent."""
     longest_queue_s: float
-    """The longest that anything waited for a link."""
+    """Longest seconds that anything waited for a link."""
     switch_served_bytes: float
     merged: int
     copies: int
@@ -55,61 +55,61 @@ class SimResult:
     reclaimed: int
     digests: int
     table_writes: int
-    """P4Runtime Write requests."""
+    """Number of P4Runtime Write requests."""
     table_updates: int
-    """Updates in them."""
+    """Number of updates in the Write requests."""
     entries_read: int
     control_bytes: float
     control_cpu_s: float
     block_bytes: float
     pool_blocks: int
-    """Of each switch."""
+    """Number of blocks that the pool of each switch holds."""
     dollars_per_hour: float
-    """Everything."""
+    """Dollars per hour of all hardware."""
     cache_dollars_per_hour: float
-    """What holds blocks beyond the nodes' own memory: storage nodes, pool, their share of the fabric."""
+    """Dollars per hour of what holds blocks beyond the nodes' own memory: storage nodes and pool."""
     dollars_per_saved_s: float | None
-    """Cache dollars for each GPU second of prefill that was saved; None where nothing was."""
+    """Cache dollars for each GPU second of prefill that was saved; None if none was."""
     levels: dict[str, int] = field(default_factory=dict)
-    """Blocks of streams by the level at which they came, "text" for those left to be computed."""
+    """Numbers of blocks of streams by the level at which they came, "text" for those left to be computed."""
     mean_level: float | None = None
-    """Of those that came."""
+    """Mean level of the blocks that came."""
     met_share: float | None = None
-    """Requests whose first token came within workload.ttft_slo_s; None where there is no such."""
+    """Share of requests whose first token came within workload.ttft_slo_s; None without such a target."""
     conductor: dict[str, int] | None = None
-    """Its counters (workload.conductor.ConductorStats), where it decides who serves a request."""
+    """Counters of the conductor (workload.conductor.ConductorStats), if it is the scheduler."""
     blended: BlendTotals | None = None
-    """None where nothing was."""
+    """Totals of blending; None if nothing was blended."""
     between_tokens_s: Spread = field(default_factory=Spread)
-    """Time from each token of each answer to the next; TPOT is its mean over one answer."""
+    """Seconds from each token of each answer to the next; TPOT is their mean over one answer."""
     end_to_end_s: Spread = field(default_factory=Spread)
-    """From a request's arrival to its last token."""
+    """Seconds from a request's arrival to its last token."""
     sessions_per_hour: float = 0.0
-    """Sessions of which all requests were answered; 0 where requests say of no session."""
+    """Sessions that were served per hour; 0 if requests name no session."""
     group_ttft_s: Spread = field(default_factory=Spread)
-    """Of requests that wait for the same answer, as sub-agents do: from the first one's arrival to the last
-    one's first token."""
+    """Seconds from the first arrival to the last first token, in groups of requests that wait for the same
+    answer, as sub-agents do."""
     fetch_s: float = 0.0
-    """Sum over requests, from asking for blocks to having them."""
+    """Seconds from asking for blocks to having them, summed over requests."""
     refused_blocks: int = 0
-    """That gates did not let nodes ask for: computing them looked faster."""
+    """Number of blocks that gates did not let nodes ask for, because computing them looked faster."""
     copied_down_blocks: int = 0
-    """Written from GPU memory to DRAM, all nodes."""
+    """Number of blocks written from GPU memory to DRAM, all nodes."""
     ssd_reads: int = 0
-    """Blocks that storage nodes read from SSD."""
+    """Number of blocks that storage nodes read from SSD."""
     pushed_blocks: int = 0
-    """That controllers had multicast to subscribers."""
+    """Number of blocks that controllers multicast to subscribers."""
     taken_blocks: int = 0
-    """That came unasked and were kept, all nodes."""
+    """Number of blocks that came without a request and were kept, all nodes."""
     cpu_s: float = 0.0
-    """How long the simulation itself took."""
+    """CPU seconds of the simulation itself."""
     ttfts_s: tuple[float, ...] = field(default=(), repr=False)
-    """Of each request, in order of arrival."""
+    """Seconds to the first token of each request, in order of arrival."""
     found: tuple[float, ...] = field(default=(), repr=False)
-    """Of each request the share of its blocks that need not be computed, in the same order."""
+    """Share of each request's blocks that need not be computed, in the same order."""
 
     served_by: tuple[int, ...] = field(default=(), repr=False)
-    """The node of each request, in the same order."""
+    """Index of the node of each request, in the same order."""
 
     @property
     def found_share(self) -> float:
@@ -120,9 +120,9 @@ class SimResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON, without the figures of single requests.
 
-        `start_ttft_s` is of the first half of the arrivals, when nodes and pool are cold, `steady_ttft_s` of
-        the second: the two must not be made one rate, because a start happens once. `parts_ttft_s` has the
-        figures of each of PARTS equal shares of the arrivals, in order.
+        `start_ttft_s` covers the first half of the arrivals, when nodes and pool are cold, and
+        `steady_ttft_s` the second half. The two must not be made one rate, because a start happens once.
+        `parts_ttft_s` has the figures of each of PARTS equal shares of the arrivals, in order.
         """
         record = asdict(self)
         del record["ttfts_s"], record["found"], record["served_by"]
@@ -134,11 +134,11 @@ class SimResult:
 
 
 def _parts(values: Sequence[float]) -> list[Sequence[float]]:
-    """As even as it goes."""
+    """Return PARTS parts, as equal in length as possible."""
     count = len(values)
     return [values[count * at // PARTS : count * (at + 1) // PARTS] for at in range(PARTS)]
 
 
 def sum_sources(records: Sequence[Record]) -> dict[str, int]:
-    """Return the blocks by source."""
+    """Return the numbers of blocks by source."""
     return {name: sum(record.sources[name] for record in records) for name in SOURCES}

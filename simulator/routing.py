@@ -1,5 +1,5 @@
-"""Who serves which request in a simulation: shared out beforehand, or decided when it comes, by the conductor
-or by a router that learns from the workers."""
+"""Routing of a simulation's requests to nodes: planned beforehand, or decided when a request comes, by the
+conductor or by a router that learns from the workers."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from workload.trace import Request
 
 @dataclass(frozen=True)
 class ClusterParts:
-    """What the conductor looks at."""
+    """Parts of a system that the conductor looks at."""
 
     nodes: Sequence[Node]
     stores: Sequence[Store]
     controls: Sequence[SwitchControl]
     shared: DirectPool | PeerPool | None
-    """What is not storage nodes."""
+    """Pool that is no storage nodes, if there is one."""
     library: Library
     cost: CostModel
 
 
 class SimulatedCluster:
-    """The state of nodes, stores and pools, without the delay of reports (workload.conductor.Cluster)."""
+    """State of nodes, stores and pools, without the delay of reports (workload.conductor.Cluster)."""
 
     def __init__(self, loop: Loop, parts: ClusterParts) -> None:
         self.nodes = len(parts.nodes)
@@ -66,12 +66,12 @@ class SimulatedCluster:
         return self._parts.cost.request_prefill_s(request.input_tokens, held_blocks)
 
     def computed_tokens(self, node: int, request: Request) -> int:
-        """Of a prompt that a node neither holds from the first token on nor can fetch."""
+        """Return the tokens of a prompt that a node neither holds, from the first token on, nor can fetch."""
         blocks = max(self.held_blocks(node, request), self.stored_blocks(request))
         return self._parts.cost.prefill_span(request.input_tokens, blocks)[0]
 
     def prefilled(self, node: int) -> None:
-        """A node's prefill has ended: nothing that is not known."""
+        """Note that a node's prefill has ended; it changes nothing, as all state is known at once."""
 
     def _stored(self, block: Block) -> bool:
         if self._parts.shared is not None:
@@ -83,12 +83,12 @@ class SimulatedCluster:
 
 
 class Router:
-    """Gives each request its node; `Route`s are for requests in order of arrival."""
+    """Router that gives each request its node, in order of arrival."""
 
     def __init__(
         self, workload: Workload, nodes: Nodes, cluster: SimulatedCluster, live: LiveRouter | None = None
     ) -> None:
-        """`live`: who decides instead of a scheduler."""
+        """Make the router; `live` decides instead of a scheduler."""
         self._live, self._cluster = live, cluster
         self.conductor: Conductor | None = None
         self._workload: Workload = workload
@@ -100,7 +100,7 @@ class Router:
         self._nodes = nodes
 
     def arrivals(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Route | None]]:
-        """Requests as late as the scenario says, with their routes where these are known beforehand."""
+        """Return requests, delayed as the scenario says, with their routes if these are known beforehand."""
         if self.conductor is not None or self._live is not None:
             return iter([(request, None) for request, _ in self._late((r, 0) for r in requests)])
         nodes = self._nodes
@@ -110,13 +110,13 @@ class Router:
         return iter([(request, Route(node)) for request, node in planned])
 
     def route(self, request: Request, planned: Route | None) -> Route | None:
-        """Return where a request goes that comes now; None: it is refused."""
+        """Return the route of a request that comes now, or None if it is refused."""
         if self._live is not None:
             return self._live.assign(request)
         return planned if self.conductor is None else self.conductor.assign(request)
 
     def prefilled(self, route: Route) -> None:
-        """Learn that the request's first token is there."""
+        """Note that the first token of a request is there."""
         if self.conductor is not None:
             self._cluster.prefilled(route.node)
             self.conductor.prefilled(route.number)
@@ -124,12 +124,12 @@ class Router:
             self._live.prefilled(route.number)
 
     def answered(self, route: Route) -> None:
-        """Learn that its last token is there."""
+        """Note that the last token of a request is there."""
         if self._live is not None:
             self._live.answered(route.number)
 
     def _planned(self, nodes: int) -> PlannedScheduler:
-        """Who shares requests out beforehand, over so many nodes at first."""
+        """Make the scheduler that plans ahead, for so many nodes at first."""
         return make_scheduler(self._workload.scheduler, nodes, self._workload.seed)
 
     def _late(self, assigned: Iterable[tuple[Request, int]]) -> list[tuple[Request, int]]:

@@ -1,4 +1,4 @@
-"""How long sessions take, and groups of requests that wait for the same answer, such as sub-agents."""
+"""Times of sessions and of groups of requests that wait for the same answer, such as sub-agents."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from simulator.spread import Spread, spread
 from workload.trace import InSession
 
 Group = tuple[int, ...]
-"""Numbers of the requests that all of a group wait for."""
+"""Numbers of the requests that all members of a group wait for."""
 
 
 class SessionTimes:
-    """Told of each request of a session when it comes and when its first token is there."""
+    """Times of sessions, from the arrivals and first tokens of their requests."""
 
     def __init__(self) -> None:
         self._sessions: set[int] = set()
         self._began_s: dict[Group, float] = {}
         self._first_token_s: dict[Group, float] = {}
-        """When the last of a group had its first token."""
+        """Time in seconds of the last first token in each group."""
         self._members: dict[Group, int] = {}
 
     def came(self, place: InSession, now_s: float) -> None:
@@ -27,18 +27,18 @@ class SessionTimes:
             self._members[place.after] = self._members.get(place.after, 0) + 1
 
     def first_token(self, place: InSession, now_s: float) -> None:
-        """Its first token is there."""
+        """Note that the first token of a request is there."""
         if place.after:
             self._first_token_s[place.after] = now_s
 
     @property
     def sessions(self) -> int:
-        """Sessions of which any request came."""
+        """Return the number of sessions of which any request came."""
         return len(self._sessions)
 
     def groups(self) -> Spread:
-        """Return the times from the first request of a group to the first token of its last, of groups of two
-        or more."""
+        """Return the times from a group's first arrival to its last first token, for groups of two or
+        more."""
         return spread(
             [
                 self._first_token_s[group] - began_s

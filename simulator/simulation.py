@@ -1,4 +1,4 @@
-"""Runs what a scenario describes."""
+"""Runner of the simulation that a scenario describes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from workload.session_order import awaited, waits_for
 from workload.trace import Request
 
 LONGEST_DRAIN_S = 1e6
-"""A run that is not done so long after the last arrival will hardly ever be."""
+"""Seconds after the last arrival at which a run that is not done is given up."""
 
 
 def simulate(scenario: Scenario) -> SimResult:
-    """Run a scenario and return its result; raises ScenarioError where it is impossible."""
+    """Run a scenario and return its result; raises ScenarioError if it is impossible."""
     with _without_collector():
         return _simulated(scenario, time.process_time())
 
@@ -40,7 +40,10 @@ def _simulated(scenario: Scenario, began_s: float) -> SimResult:
 
 
 def prepare(scenario: Scenario) -> tuple[Scenario, Demand]:
-    """Everything that can be found wrong before anything runs; ScenarioError."""
+    """Return a checked scenario, with memory in GB, and its demand; raises ScenarioError.
+
+    This finds everything that can be found wrong before anything runs.
+    """
     check(in_gb(scenario))
     demand = make_demand(scenario.workload, scenario.model.block_tokens, scenario.nodes.blend)
     scenario = in_gb(scenario.changed(model={"block_tokens": demand.block_tokens}))
@@ -50,14 +53,15 @@ def prepare(scenario: Scenario) -> tuple[Scenario, Demand]:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """A simulation holds millions of objects and hardly any cycles: looking for these took a third of it."""
+    """Switch the garbage collector off: with millions of objects and hardly any cycles it took a third of a
+    run."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
-            gc.collect(0)  # of all that was made, once: nobody holds a simulation that has ended
+            gc.collect(0)  # once: nothing refers to a simulation that has ended
             gc.enable()
 
 
@@ -69,10 +73,10 @@ class _Run:
         self._answered: dict[int, Event] = {
             number: self._loop.event() for number in awaited(system.demand.requests)
         }
-        """By number, what happens when a request is answered that another one waits for."""
+        """Events of the answers that other requests wait for, by number of the request."""
 
     def to_the_end(self) -> None:
-        """Until all requests are served; ScenarioError where that is out of reach."""
+        """Run until all requests are served; raises ScenarioError if that is out of reach."""
         system, requests = self._system, self._system.demand.requests
         for control in system.controls:
             self._tick(control)
@@ -110,7 +114,7 @@ class _Run:
             self._loop.start(self._serve(request, planned))
 
     def _follow(self, request: Request, planned: Route | None, before: Sequence[int]) -> Steps:
-        """A session's next request: the system's slowness delays it."""
+        """Serve a session's next request after the answers it waits for, so a slow system delays it."""
         assert request.place is not None
         for number in before:
             yield self._answered[number]

@@ -1,4 +1,4 @@
-"""Distributions: of values at hand, and of times between tokens, which are too many to keep."""
+"""Distributions: of given values, and of times between tokens, which are too many to store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = math.log(1.01)
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and percentiles (nearest rank), seconds; zeros where there is nothing."""
+    """Mean and percentiles (nearest rank) in seconds; zeros without values."""
 
     mean: float = 0.0
     p50: float = 0.0
@@ -21,11 +21,11 @@ class Spread:
 
 
 SHARES = (0.5, 0.9, 0.99)
-"""Of the percentiles of a Spread."""
+"""Ranks of a Spread's percentiles, as shares."""
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return the spread of any values."""
+    """Return the spread of values in any order."""
     if not values:
         return Spread()
     ordered = sorted(values)
@@ -34,14 +34,14 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 class Gaps:
-    """How long tokens came after the one before, counted in classes 1 % wide; the mean is exact."""
+    """Times between tokens, counted in classes 1 % wide; their mean is exact."""
 
     def __init__(self) -> None:
         self._classes: dict[int, float] = defaultdict(float)
         self._tokens = self._total_s = 0.0
 
     def add(self, gap_s: float, tokens: float) -> None:
-        """Count tokens that came so long after their predecessors."""
+        """Count `tokens` tokens that each came `gap_s` seconds after the one before."""
         if gap_s > 0 and tokens > 0:
             self._tokens += tokens
             self._total_s += gap_s * tokens
@@ -49,7 +49,7 @@ class Gaps:
 
 
 def spread_of(gaps: Iterable[Gaps]) -> Spread:
-    """Return the spread of all of them together; zeros where there are none."""
+    """Return the spread of all gaps together; zeros without gaps."""
     classes: dict[int, float] = defaultdict(float)
     tokens = total_s = 0.0
     for some in gaps:

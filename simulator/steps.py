@@ -1,11 +1,12 @@
-"""A node that works in steps as vLLM's engine does (version 1 of it, as of 0.8.5), each of them simulated.
+"""Node that works in steps like vLLM's engine (version 1 of it, as of 0.8.5), each of which is simulated.
 
-A step has `chunk_tokens` tokens for all. Who runs already comes first: a token for each that decodes, then
-what is left of prompts that were begun; then those that wait, in order, as long as there are tokens and room
-for their KV, so one step may end a prompt and begin others. What the step's new requests can fetch is loaded
-before it, one request after the other (KVConnectorBase_V1.start_load_kv with LMCache's connector: vLLM pull
-request 15960), and everybody in the step waits for that; who comes meanwhile waits for the next step. A first
-token is there at the end of the step that computes the last of its prompt.
+A step has `chunk_tokens` tokens for all requests. Running requests come first: a token for each that decodes,
+then the rest of prompts that have begun. Waiting requests follow in order, as long as there are tokens and
+room for their KV, so one step may end a prompt and begin others. Blocks that the step's new requests can
+fetch are loaded before it, one request after the other (KVConnectorBase_V1.start_load_kv with LMCache's
+connector: vLLM pull request 15960). Every request in the step waits for that; requests that arrive meanwhile
+wait for the next step. A first token is there at the end of the step that computes the last token of its
+prompt.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ US = 1e-6
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A request; tokens."""
+    """Request with its numbers of tokens."""
 
     request: Request
     chain: Sequence[Block]
@@ -37,9 +38,9 @@ class _Job:
     done: Event
     remaining: Remaining[Block] | None = None
     left: int = 0
-    """Of the prompt, to be computed."""
+    """Tokens of the prompt that are still to be computed."""
     behind: int = 0
-    """Of the prompt, that are there."""
+    """Tokens of the prompt that are there."""
     to_decode: int = 0
     sources: dict[bytes, str] = field(default_factory=dict)
 
@@ -50,7 +51,7 @@ class _Job:
 
 
 class StepNode(Node):
-    """See the module."""
+    """Node that works in steps, as the module says."""
 
     def _set_up(self) -> None:
         self._room = self._options.running_gb * GB / self._cost.model.kv_bytes_per_token
@@ -67,7 +68,7 @@ class StepNode(Node):
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """Serve one request, from now on."""
+        """Serve one request from now on."""
         loop = self._loop
         record = Record(loop.now, request.input_tokens, request.output_tokens)
         job = _Job(request, chain, fetch, record, loop.event(), loop.event())
@@ -127,7 +128,7 @@ class StepNode(Node):
                 self._end(job)
 
     def _begin(self, job: _Job) -> Steps:
-        """Look up, load, and do what the engine does for each token of a prompt."""
+        """Look up and load a request's blocks, and do the engine's own work for each token of its prompt."""
         request, record = job.request, job.record
         missing = self._look_up(job.chain, job.sources)
         if job.fetch:

@@ -1,4 +1,4 @@
-"""A storage node: the home of blocks, DRAM over SSD, answering over its link."""
+"""Storage node: the home of blocks, with DRAM over SSD, which answers over its link."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ Acknowledged = Callable[[Put], None]
 
 @dataclass(slots=True)
 class StoreStats:
-    """Requests and values in fragments."""
+    """Counts of requests and values, in fragments unless a name says blocks."""
 
     requests: int = 0
     values: int = 0
     not_found: int = 0
     stored_blocks: int = 0
     ssd_reads: int = 0
-    """Blocks."""
+    """Number of blocks read from SSD."""
     dropped_blocks: int = 0
 
 
 SPARE_TURNS: Final = 4096
-"""Turns that have passed are looked for once there are as many as blocks, and these."""
+"""Number of outdated turns that are tolerated, beside one for each block, before they are removed."""
 
 
 class Store:
-    """See the module; `acknowledged` is told when the sender of a put has its acknowledgements.
+    """Storage node; `acknowledged` is called when the sender of a put has its acknowledgements.
 
-    Blocks say themselves whether they are here (`Block.at_home`), and a use is another turn at the end of a
-    queue, of which a block's last one counts: looking up millions of blocks took a tenth of a run.
+    Blocks themselves say whether they are here (`Block.at_home`). A use appends a turn to a queue, of which a
+    block's last turn counts. Looking up millions of blocks took a tenth of a run.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Store:
         self._loop, self._network, self._acknowledged = loop, network, acknowledged
         self._dram_blocks, self._ssd_blocks = dram_blocks, ssd_blocks
         self._in_dram = self._on_ssd = 0
-        """Blocks."""
+        """Numbers of blocks."""
         self._dram: deque[Block] = deque()
-        """Turns: who leaves first comes first."""
+        """Turns of blocks in DRAM; the block that leaves first comes first."""
         self._ssd: deque[Block] = deque()
         self._reclaimed: dict[Block, set[int]] = {}
-        """Parts that came of blocks on their way out of a pool."""
+        """Parts that have come of blocks on their way out of a pool."""
         self._ssd_link = Link(f"{name} ssd", ssd_bytes_per_s, 0.0)
         self._port, self._egress = network.access(name)
 
     def preload(self, blocks: Iterable[Block]) -> None:
-        """Hold these blocks from the start, the most recently used last."""
+        """Hold these blocks from the start; the most recently used one comes last."""
         for block in blocks:
             self._insert(block)
 
@@ -84,7 +84,7 @@ class Store:
         return block.at_home != NOWHERE
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        """Answer at once from DRAM, later from SSD."""
+        """Answer GETs, at once from DRAM and later from SSD, and STATs."""
         stats, backlog_ms = self.stats, self.backlog_ms()
         nowhere: list[Reply] = []
         for ask in asks:
@@ -110,11 +110,11 @@ class Store:
             self._deny(nowhere)
 
     def _deny(self, nowhere: Sequence[Reply]) -> None:
-        """Send these, which carry no value."""
+        """Send these replies, which carry no value."""
         self._port.reply(nowhere)
 
     def put(self, put: Put) -> None:
-        """Keep a block, or a part of a reclaimed one, and acknowledge."""
+        """Keep a block, or a part of a reclaimed one, and acknowledge it."""
         loop = self._loop
         was_here = put.block.at_home != NOWHERE
         put.held = self._take(put)
@@ -125,7 +125,7 @@ class Store:
             self._network.say_made(put)
 
     def _take(self, put: Put) -> bool:
-        """Whether its block is here then."""
+        """Take a put and return whether its block is here then."""
         block = put.block
         if put.reclaim and not self._is_whole(put):
             return self.holds(block)
@@ -134,7 +134,7 @@ class Store:
         return self._keep(block)
 
     def _keep(self, block: Block) -> bool:
-        """Whether it is here then; one that was is used."""
+        """Keep a block, or use it if it was here; return whether it is here then."""
         if block.at_home != NOWHERE:
             self._insert(block)
             return True
@@ -143,17 +143,17 @@ class Store:
         return bool(self._dram_blocks or self._ssd_blocks)
 
     def _is_whole(self, put: Put) -> bool:
-        """Whether all parts of a reclaimed block have come, or were here."""
+        """Return whether all parts of a reclaimed block have come, or the block was here."""
         arrived = self._reclaimed.setdefault(put.block, set())
         arrived.add(put.fragment)
         return self.holds(put.block) or len(arrived) == len(put.block.parts)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Nobody answers a storage node."""
+        """Raise AssertionError: a storage node asks for nothing."""
         raise AssertionError("a storage node asks for nothing")
 
     def backlog_ms(self) -> float:
-        """Return how long what waits to leave takes."""
+        """Return the milliseconds of what waits to leave."""
         return 1000 * self._egress.wait_s(self._loop.now)
 
     def _find(self, ask: Ask) -> bool:
@@ -180,7 +180,7 @@ class Store:
         self._add(block)
 
     def _use(self, block: Block) -> None:
-        """One in DRAM leaves it last."""
+        """Make a block in DRAM the last to leave it."""
         block.dram_turns += 1
         self._dram.append(block)
         if len(self._dram) > 2 * self._in_dram + SPARE_TURNS:
@@ -189,7 +189,7 @@ class Store:
                 block.dram_turns = 1
 
     def _add(self, block: Block) -> None:
-        """One that is not in DRAM."""
+        """Put a block into DRAM that is not there."""
         block.at_home = IN_DRAM
         self._in_dram += 1
         self._use(block)
@@ -199,7 +199,7 @@ class Store:
             self._drop()
 
     def _lower(self) -> None:
-        """The block used longest ago moves to SSD."""
+        """Move the least recently used block from DRAM to SSD."""
         dram, ssd = self._dram, self._ssd
         block = dram.popleft()
         block.dram_turns -= 1
@@ -219,7 +219,8 @@ class Store:
                 block.ssd_turns = 1
 
     def _drop(self) -> None:
-        """The block that is on SSD for longest leaves; what has moved back to DRAM left its turns there."""
+        """Drop the block that has been on SSD longest; blocks that have moved back to DRAM left outdated
+        turns."""
         block = self._ssd.popleft()
         block.ssd_turns -= 1
         while block.ssd_turns or block.at_home != ON_SSD:
@@ -231,7 +232,7 @@ class Store:
 
 
 def _last_turns(turns: Iterable[Block]) -> deque[Block]:
-    """Of each block, in their order."""
+    """Return the last turn of each block, in order."""
     last = deque(dict.fromkeys(reversed([*turns])))
     last.reverse()
     return last

@@ -1,4 +1,4 @@
-"""A switch of the data plane: pool, pending table, multicast and the sketch of misses, as in p4/weir.p4."""
+"""Switch of the data plane: pool, pending table, multicast and the sketch of misses, as in p4/weir.p4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.network import Network, Port
 
 @dataclass(frozen=True, slots=True)
 class SwitchOptions:
-    """What a switch does besides forwarding."""
+    """Options of a switch."""
 
     merging: bool = True
     multicast: bool = True
@@ -25,36 +25,36 @@ class SwitchOptions:
 
 @dataclass(slots=True)
 class SwitchStats:
-    """Fragments, unless a name says bytes."""
+    """Counts of fragments, unless a name says bytes."""
 
     served: int = 0
     served_bytes: float = 0.0
     merged: int = 0
     retried: int = 0
-    """Forwarded although in flight, because the claim was too old."""
+    """Fragments forwarded although they were in flight, because the claim was too old."""
     unmerged: int = 0
-    """Forwarded without a claim: the table was full."""
+    """Fragments forwarded without a claim, because the table was full."""
     copies: int = 0
-    """Copies of replies beyond the first."""
+    """Fragments in copies of replies beyond the first."""
     fills: int = 0
     pushed: int = 0
 
 
 class Entry:
-    """A block in the pool index."""
+    """Block in the pool's index."""
 
     __slots__ = ("base_slot", "filled", "left")
 
     def __init__(self, base_slot: int) -> None:
         self.base_slot = base_slot
         self.filled: set[int] = set()
-        """Parts that are there."""
+        """Parts that are in its slots."""
         self.left: dict[int, str] | None = None
-        """Fragments that PUTs have left in its slots, each with who put it last: they don't count yet."""
+        """Fragments that PUTs have left in its slots, each with its last sender; they don't count yet."""
 
 
 Place = bytes | tuple[bytes, int]
-"""Of a claim: a block's (`Block.claim`), and its part where that is not the probe, as it is most often."""
+"""Key of a claim: a block's (`Block.claim`), with the part unless that is the probe, as in most cases."""
 
 
 class _Claim:
@@ -66,11 +66,12 @@ class _Claim:
 
 
 Miss = Callable[[Ask, int, float, int], None]
-"""Called with a value's request, the sketch's count, the home's backlog in ms, and the number of waiters."""
+"""Function that takes a value's request, the sketch's count, the home's backlog in ms, and the number of
+waiting ports."""
 
 
 class Switch:
-    """See the module. `memory` bounds what the pool's memory reads and writes a second; None: line rate."""
+    """Switch with a pool; `memory` limits the pool's reads and writes, None means line rate."""
 
     def __init__(
         self,
@@ -84,22 +85,22 @@ class Switch:
         self.stats = SwitchStats()
         self.index: dict[bytes, Entry] = {}
         self.hits: dict[int, int] = {}
-        """Parts served, of which each has a slot, counted at the block's first."""
+        """Numbers of parts served, each of which has a slot, by the block's first slot."""
         self.touched: set[int] = set()
-        """Of those counters, the ones that moved since they were read."""
+        """First slots whose counters have changed since they were read."""
         self.report_count = 0
-        """From which count on a miss is reported; 0: never."""
+        """Count from which a miss is reported; 0 means never."""
         self.tells = False
         """Whether it answers for its pool when nodes ask whether blocks are there."""
         self.on_miss: Miss | None = None
         self.on_nowhere: Callable[[Block], None] | None = None
-        """A fill found nothing at its home."""
+        """Function that is called when a fill has found nothing at the block's home."""
         self.on_subscribed: Callable[[Block, str], None] | None = None
-        """A neighbour wants to have pushed what else there is of the prefix that begins with a block."""
+        """Function that is called when a neighbour subscribes to the prefix that begins with a block."""
         self.groups: dict[int, Sequence[str]] = {}
-        """Multicast groups: the neighbours that want what is pushed to them."""
+        """Multicast groups: the neighbours to which pushed parts are sent."""
         self.port_numbers = {port.peer: port.number for port in network.fabric.ports(name)}
-        """Of each neighbour, ascending."""
+        """Port number of each neighbour, ascending."""
         self._loop, self._network, self._options = loop, network, options
         self._memory = memory
         self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
@@ -111,7 +112,7 @@ class Switch:
         network.take_puts(name, self)
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        """GETs: serve, merge or forward."""
+        """Serve, merge or forward GETs; answer STATs if it tells."""
         index, ports = self.index, self._ports
         alone = len(asks) == 1
         forward: dict[Port, list[Ask]] = {}
@@ -141,13 +142,13 @@ class Switch:
             port.ask(rest, tail_s)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Replies: fill, count, and pass on to who waits."""
+        """Fill slots from replies, count misses, and pass the replies on to those who wait."""
         index, ports, pending, merging = self.index, self._ports, self._pending, self._options.merging
         alone = len(replies) == 1
         onward: dict[Port, list[Reply]] = {}
         for reply in replies:
             ask = reply.ask
-            if reply.group:  # what another switch pushed ends at this one's hosts
+            if reply.group:  # what another switch pushed goes only to this one's hosts
                 hosts = self._network.fabric.hosts
                 self._fan_out(reply, [name for name in self.groups.get(reply.group, ()) if name in hosts])
                 continue
@@ -163,7 +164,7 @@ class Switch:
             place: Place = ask.block.claim if part == PROBE else (ask.block.claim, part)
             claim = None if ask.fill else pending.get(place)
             if claim is not None and not reply.copy and claim.asker != ask.asker:
-                claim = None  # of another question
+                claim = None  # made by another request
             waiters: Sequence[str] = ()
             if claim is not None:
                 if merging:
@@ -174,7 +175,7 @@ class Switch:
             addressed = ports[ask.asker]
             if reply.found and entry is None and part == PROBE:
                 self._count_miss(reply, len({addressed, *(ports[waiter] for waiter in waiters)}))
-            if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # most often
+            if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # in most cases
                 if alone:
                     addressed.reply(replies, tail_s)
                     return
@@ -197,9 +198,10 @@ class Switch:
         self._copy(onward.items(), tail_s)
 
     def passes(self, put: Put) -> None:
-        """What a node puts waits in the slots of its block, if that has an entry and holds nothing yet.
+        """Leave the fragments of a node's PUT in the slots of its block, if that has an entry without filled
+        parts.
 
-        All of a message that begins to pass now: of one that is large, and began before there was an entry, a
+        All of a PUT that begins to pass now is left. Of a large PUT that began before there was an entry, a
         real switch would have the rest.
         """
         entry = self.index.get(put.block.key)
@@ -212,8 +214,11 @@ class Switch:
         self._read_s(put.fragments)  # a write takes the memory's time as a read does
 
     def made(self, put: Put) -> None:
-        """A home has made its block of what one node put: what waits here of that counts from now on, as far
-        as it is whole parts. Of others who put the same block, which is another write, nothing does."""
+        """Count the fragments that a PUT has left here, as its home now holds the block; only whole parts
+        count.
+
+        Fragments of other senders' PUTs of the same block are another write and do not count.
+        """
         block = put.block
         entry = self.index.get(block.key)
         if entry is None or entry.left is None:
@@ -230,7 +235,7 @@ class Switch:
             first = after
 
     def install(self, key: bytes, base_slot: int) -> None:
-        """Install a new entry, which is not filled yet."""
+        """Add an entry, which is not filled yet."""
         self.index[key] = Entry(base_slot)
 
     def remove(self, key: bytes) -> None:
@@ -242,7 +247,7 @@ class Switch:
         self._ports[ask.block.home].ask([ask])
 
     def reclaim(self, put: Put) -> bool:
-        """Send a part of a block to its home; False if it is not here."""
+        """Send a part of a block to its home; return False if it is not here."""
         entry = self.index.get(put.block.key)
         if entry is None or put.fragment not in entry.filled:
             return False
@@ -255,16 +260,16 @@ class Switch:
         return entry is not None and len(entry.filled) == len(block.parts)
 
     def _tells_of(self, block: Block) -> bool:
-        """Whether the last part of a block is in the pool: parts mostly fill from the first on."""
+        """Return whether the last part of a block is in the pool: parts mostly fill from the first on."""
         entry = self.index.get(block.key)
         return entry is not None and len(block.parts) - 1 in entry.filled
 
     def read(self, block: Block) -> float:
-        """Return when the pool's memory has delivered a block that is asked for now."""
+        """Return when the pool's memory has delivered a block that is requested now."""
         return self._read_s(block.fragments)
 
     def push(self, block: Block, part: int, group: int) -> bool:
-        """Multicast a part of a block to a group; False if it is not here."""
+        """Multicast a part of a block to a group; return False if it is not here."""
         entry = self.index.get(block.key)
         if entry is None or part not in entry.filled:
             return False
@@ -276,7 +281,7 @@ class Switch:
         return True
 
     def forget_counts(self) -> None:
-        """Drop what the sketch has aged away: no effect but on memory."""
+        """Drop counts that the sketch has aged away; this only frees memory."""
         epoch = int(self._loop.now / self._options.sketch_epoch_s)
         self._counts = {key: count for key, count in self._counts.items() if count[0] + 1 >= epoch}
 
@@ -290,16 +295,16 @@ class Switch:
         self._ports[neighbour].reply([reply], self._read_s(fragments))
 
     def _read_s(self, fragments: int) -> float:
-        """When the pool's memory has delivered so much."""
+        """Return when the pool's memory has delivered so many fragments."""
         if self._memory is None:
             return 0.0
         size_bytes = fragments * self._value_bytes
         return self._memory.send(self._loop.now, size_bytes, self._value_bytes)[1]
 
     def _merge(self, ask: Ask, neighbour: str) -> bool:
-        """Whether the request is absorbed; otherwise a claim is made for it, if there is room.
+        """Return whether a request is absorbed; otherwise make a claim for it, if there is room.
 
-        Only what was claimed fills slots, so claims are made without merging, too.
+        Only claimed values fill slots, so claims are made without merging, too.
         """
         place: Place = ask.block.claim if ask.part == PROBE else (ask.block.claim, ask.part)
         claim = self._pending.get(place)
@@ -321,7 +326,7 @@ class Switch:
         return False
 
     def _drop_stale(self, now_s: float) -> bool:
-        """Take over the cell that was claimed first, if its claim is too old."""
+        """Free the oldest cell if its claim is too old; return whether it was."""
         oldest = next(iter(self._pending))
         if now_s - self._pending[oldest].since_s < self._options.pending_timeout_s:
             return False
@@ -329,7 +334,7 @@ class Switch:
         return True
 
     def _pass_value(self, ask: Ask, entry: Entry) -> None:
-        """A value passes: it fills its part of the block's slots."""
+        """Fill a part of the block's slots with a value that passes."""
         if ask.part not in entry.filled:
             entry.filled.add(ask.part)
             self.stats.fills += ask.fragments
@@ -349,15 +354,16 @@ class Switch:
             self.on_miss(reply.ask, count, reply.backlog_ms, waiters)
 
     def _send_pushed(self, reply: Reply, to: Sequence[str], ready_s: float) -> None:
-        """A part leaves the pool for these neighbours."""
+        """Send a part from the pool to these neighbours."""
         self._fan_out(reply, to, ready_s)
 
     def _fan_out(self, reply: Reply, to: Sequence[str], ready_s: float = 0.0) -> None:
-        """What is pushed goes to these neighbours."""
+        """Send a pushed part to these neighbours."""
         self._copy([(self._ports[name], [reply]) for name in to], ready_s)
 
     def _copy(self, groups: Iterable[tuple[Port, list[Reply]]], ready_s: float) -> None:
-        """Send each group by its port: all at once, or all but the first in turn, as they recirculate."""
+        """Send each group by its port: all at once or, without multicast, all but the first through
+        recirculation."""
         for place, (port, group) in enumerate(groups):
             port.reply(group, self._recirculate(group) if place and not self._options.multicast else ready_s)
 

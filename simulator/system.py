@@ -1,4 +1,4 @@
-"""Builds what a scenario describes: network, storage, switches with their pools, nodes."""
+"""Builder of the system that a scenario describes: network, storage, switches with their pools, nodes."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ from workload.schedule import CONDUCTOR, joining_place
 
 US = 1e-6
 NODES: dict[str, type[Node]] = {"budget": BudgetNode, "steps": StepNode}
-"""Those that are not Node itself."""
+"""Classes of nodes other than Node, by `nodes.decode`."""
 
 
 def _ignore(sources: list[str]) -> None:
-    """Of what nobody has."""
+    """Ignore the end of a fetch of a block that nobody has."""
 
 
 class System:
-    """Everything that a scenario describes, at rest; `router` decides which node serves a request."""
+    """System that a scenario describes, at rest; `router` decides which node serves a request."""
 
     def __init__(self, scenario: Scenario, demand: Demand) -> None:
         self.scenario = scenario
@@ -93,7 +93,7 @@ class System:
         )
         latency_s = scenario.network.latency_us * US
         self._carrier = carrier = carrier_of(self.loop, scenario.machine, scenario.workload.seed)
-        """The machine that carries the parts out, if there is one."""
+        """Machine of the emulation, if there is one."""
         given = (self.loop, self.fabric, self.sizes, latency_s, scenario.network.requests_first)
         self.network = Network(*given) if carrier is None else EmulatedNetwork(*given, carrier)
         self.nodes: list[Node] = []
@@ -102,9 +102,9 @@ class System:
         self.controls: list[SwitchControl] = []
         self._control_of: dict[str, SwitchControl] = {}
         self.clients: dict[str, Client] = {}
-        """Of nodes that ask storage nodes."""
+        """Clients of nodes that fetch from storage nodes, by node."""
         self._holds: dict[str, Callable[[Block], bool]] = {}
-        """By who answers GETs: whether it holds a block."""
+        """Functions that return whether a host that answers GETs holds a block, by host."""
         self.direct: DirectPool | None = None
         self.peers: PeerPool | None = None
         self.lenders: Lenders | None = None
@@ -162,7 +162,8 @@ class System:
         return Lenders(*given) if self._carrier is None else EmulatedLenders(*given, self._carrier)
 
     def _live_router(self, cluster: SimulatedCluster) -> LiveRouter | None:
-        """A router that learns from the nodes, which tell themselves or are watched."""
+        """Make a router that learns from the nodes, which report their load or are watched, if the scenario
+        has one."""
         workload, options = self.scenario.workload, self.scenario.nodes
         if workload.scheduler not in ROUTERS:
             return None
@@ -175,27 +176,27 @@ class System:
         return WatchedRouter(router, watched, cluster.computed_tokens, options.decode == "batched")
 
     def _front(self) -> Front | None:
-        """What stands before a pool that is read directly."""
+        """Make the switch in front of a pool that is read directly."""
         scenario, switches = self.scenario, len(self.fabric.switches)
         fragments = scenario.network.fragments if scenario.storage.kind == "peers" else 1
         return make_front(scenario.direct, scenario.pool, switches, self.sizes.block_bytes, fragments)
 
     @property
     def _link_bit_s(self) -> float:
-        """Rate at which blocks pass a node's link, as nodes count on it."""
+        """Return the rate in bit/s at which nodes expect blocks to pass their links."""
         network, carrier = self.scenario.network, self._carrier
         bit_s = network.link_gbit_s * 1e9 * (self.scenario.direct.peer_share if self.peers else 1.0)
         return bit_s if carrier is None else carrier.counted_bit_s(bit_s, network.header_share)
 
     @property
     def _block_s(self) -> float:
-        """Of a block on a link, likewise."""
+        """Return the seconds in which nodes expect a block to pass their links."""
         return self.cost.fetch_s(self.cost.stored_bytes, self._link_bit_s)
 
     def _hints_of(
         self, place: int, name: str, fetcher: Fetcher | None
     ) -> NodeHints | PeerHints | LenderHints | None:
-        """What a node is told before it asks; a pool that is read directly tells nothing."""
+        """Make the hints of a node, if it has any; a directly read pool gives none."""
         scenario, kind = self.scenario, self.scenario.nodes.hints
         if kind == "answers" or scenario.nodes.gate != "compare":
             return None
@@ -311,7 +312,7 @@ class System:
         return node
 
     def _teller(self, name: str) -> Teller | None:
-        """By whom the controller hears of what a node computes, if it does; who lends puts nothing."""
+        """Make the announcer of a node's new blocks, if the controller expects them; lenders put nothing."""
         (switch,), scenario = self.fabric.graph.adj[name], self.scenario
         expects = scenario.control.expects and scenario.nodes.stores_new and not scenario.lends
         if not expects or switch not in self._control_of:
@@ -320,7 +321,7 @@ class System:
         return Teller(self.loop, self._control_of[switch], address, link, self.library.stored)
 
     def _streams(self) -> Streams | None:
-        """What a node needs to stream; None where blocks have one level."""
+        """Return what a node needs to stream, or None if blocks have one level."""
         scenario = self.scenario
         levels = tuple(rungs(scenario, self.cost, self.sizes.value_bytes))
         if not levels:
@@ -335,7 +336,7 @@ class System:
         if self.direct is not None:
             return DirectClient(self.loop, self.direct, place)
         carrier = self._carrier
-        target_ms = round(self.scenario.network.target_backlog_ms)  # as hosts can be told it
+        target_ms = round(self.scenario.network.target_backlog_ms)  # hosts take whole milliseconds
         options = ClientOptions(LaneOptions(target_backlog_ms=target_ms))
         pushed: PushedParts | None = None
         if self.scenario.control.push:
@@ -358,7 +359,7 @@ class System:
             self.clients[put.sender].acknowledged(put)
 
     def warm(self) -> None:
-        """Nodes that are to be warm hold what was used most, or get it: now, or when they join."""
+        """Warm the nodes that are to be warm, now or shortly before they join."""
         nodes, requests = self.scenario.nodes, self.demand.requests
         if nodes.joining:
             joins_s = requests[joining_place(len(requests), nodes.joins_at)].arrival_s
@@ -367,7 +368,11 @@ class System:
             self._warm(0)
 
     def _warm(self, first: int) -> None:
-        """The nodes from the first on, by what was asked for until now, or as controllers do."""
+        """Warm the nodes from the index `first` on with the blocks that were used most until now.
+
+        With push, joining nodes first ask for `Library.before_all`, as live ones do: switches then push to
+        them.
+        """
         kind, now_s = self.scenario.nodes.warm, self.loop.now
         for client in list(self.clients.values())[first:] if first and self.scenario.control.push else ():
             client.fetch([self.library.before_all()], _ignore)
@@ -388,7 +393,7 @@ class System:
             push.from_homes(blocks, kind == "multicast")
 
     def gpus(self) -> Iterator[Gpu]:
-        """Yield the GPUs of all who decode."""
+        """Yield the GPUs of all nodes and decoders."""
         yield from (node.gpu for node in self.nodes)
         if self.decoders is not None:
             yield from self.decoders.gpus

@@ -1,7 +1,7 @@
-"""Nodes that are warm from their first request on, or that are being warmed: hot blocks sent unasked.
+"""Warming of nodes: hot blocks are sent to them without a request.
 
-A push sends the blocks that were used most to nodes: from their homes, over each link once (`multicast`) or
-once for each node (`unicast`), or by multicast from the switches' pools, as far as these hold them (`pool`).
+A push sends the most used blocks to nodes: from their homes, over each link once (`multicast`) or once for
+each node (`unicast`), or by multicast from the switches' pools, as far as these hold them (`pool`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from workload.trace import Request
 
 
 def hottest(library: Library, past: Iterable[Request], count: int) -> list[Block]:
-    """Return the blocks that most past requests used, a chain's first ones first; those used once are not
-    hot."""
+    """Return the blocks that most past requests used, first blocks of chains first.
+
+    Blocks that were used once are not hot.
+    """
     uses: Counter[Block] = Counter()
     for request in past:
         uses.update(library.chain(request))
@@ -31,15 +33,18 @@ def hottest(library: Library, past: Iterable[Request], count: int) -> list[Block
 
 
 class Push:
-    """Blocks on their way to nodes. Each source sends one after the other, the next when the one before has
-    come, so that of a link others wait for one block of it."""
+    """Sender of blocks to nodes without a request.
+
+    Each source sends one block after the other, the next when the one before has come. Other traffic thus
+    waits for at most one such block at a link.
+    """
 
     def __init__(self, loop: Loop, network: Network, nodes: Mapping[str, Node]) -> None:
         self._loop, self._network, self._nodes = loop, network, nodes
         self._size_bytes = network.sizes.block_bytes * (1 + network.sizes.header_share)
 
     def from_homes(self, blocks: Iterable[Block], multicast: bool) -> None:
-        """Move each block from where it lives."""
+        """Send each block from its home."""
         by_home: dict[str, list[Block]] = {}
         for block in blocks:
             by_home.setdefault(block.home, []).append(block)
@@ -48,7 +53,7 @@ class Push:
             self._send(home, deque((block, names) for block in mine for names in together), _at_once)
 
     def from_pools(self, blocks: Iterable[Block], switches: Sequence[Switch]) -> None:
-        """Each from the switch that holds it and is nearest to the nodes; what none holds is not sent."""
+        """Send each block from the nearest switch that holds it, if any does."""
         names = list(self._nodes)
         far = {
             switch.name: sum(len([*self._hops(switch.name, name)]) for name in names) for switch in switches
@@ -65,7 +70,7 @@ class Push:
     def _send(
         self, source: str, jobs: deque[tuple[Block, list[str]]], ready_s: Callable[[Block], float]
     ) -> None:
-        """The next block, to the nodes that get it together: over each link once."""
+        """Send the next block to the nodes that get it together, over each link once."""
         if not jobs:
             return
         block, names = jobs.popleft()
@@ -84,7 +89,7 @@ class Push:
         self._loop.at(came_s, self._send, source, jobs, ready_s)
 
     def _hops(self, source: str, name: str) -> Iterator[tuple[str, str]]:
-        """The links on the way to a node."""
+        """Yield the links on the way to a node."""
         vertex = source
         while vertex != name:
             neighbour = self._network.next_hop(vertex, name)
@@ -93,5 +98,5 @@ class Push:
 
 
 def _at_once(block: Block) -> float:
-    """A home reads ahead of its link."""
+    """Return 0, since a home reads ahead of its link."""
     return 0.0

@@ -1,4 +1,4 @@
-"""What a router hears from nodes that compute with GPUs: the load that each was sent and has not done."""
+"""Load that a router counts for nodes that compute with GPUs: what it sent them and they have not done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workload.trace import Request
 
 
 class WatchedNode:
-    """A worker's load by what it was sent (prefix_routing.Worker)."""
+    """Load of a worker, counted by what it was sent (prefix_routing.Worker)."""
 
     def __init__(self) -> None:
         self.on_load: Callable[[], None] = lambda: None
@@ -18,18 +18,21 @@ class WatchedNode:
 
     @property
     def load_tokens(self) -> int:
-        """Tokens that it has to compute, and to answer where it does that."""
+        """Return the tokens that it has to compute and, if it decodes, to answer."""
         return self._tokens
 
     def add(self, tokens: int) -> None:
-        """So much more to do, or less."""
+        """Add to the load, or subtract from it."""
         self._tokens += tokens
         self.on_load()
 
 
 class WatchedRouter:
-    """A router whose workers count what it sends them: tokens that they have to compute until the first one
-    of the answer is there, and those of the answer until the last is, where nodes decode themselves."""
+    """Router that counts its workers' load by what it sends them.
+
+    Tokens to compute count until the answer's first token is there. If nodes decode themselves, tokens to
+    answer count until the last one is there.
+    """
 
     def __init__(
         self,
@@ -38,14 +41,15 @@ class WatchedRouter:
         computed_tokens: Callable[[int, Request], int],
         decode: bool,
     ) -> None:
-        """`computed_tokens`: those of a request that a node neither holds nor can fetch."""
+        """Watch a router; `computed_tokens` returns the tokens of a request that a node neither holds nor can
+        fetch."""
         self._router, self._workers, self._computed_tokens = router, workers, computed_tokens
         self._decode = decode
         self._left: dict[int, tuple[int, int, int]] = {}
-        """By number of a request: its worker, tokens to compute and to answer."""
+        """Worker, tokens to compute and tokens to answer of each request, by its number."""
 
     def assign(self, request: Request) -> Route:
-        """Return who serves the request."""
+        """Return the route of the request."""
         route = self._router.assign(request)
         computed = self._computed_tokens(route.node, request)
         answered = request.output_tokens if self._decode else 0
@@ -54,13 +58,13 @@ class WatchedRouter:
         return route
 
     def prefilled(self, number: int) -> None:
-        """The first token is there."""
+        """Note that the first token of a request is there."""
         self._router.prefilled(number)
         node, computed, _ = self._left[number]
         self._workers[node].add(-computed)
 
     def answered(self, number: int) -> None:
-        """Learn that the last token of a request is there."""
+        """Note that the last token of a request is there."""
         self._router.answered(number)
         node, _, answered = self._left.pop(number)
         self._workers[node].add(-answered)

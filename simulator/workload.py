@@ -1,4 +1,4 @@
-"""What a scenario asks for: requests with their chains of blocks, and what is stored when it begins."""
+"""Demand of a scenario: requests with their chains of blocks, and what is stored at the start."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from workload.trace import MOONCAKE, Joiner, Request, Trace, TraceError
 from workload.trace_files import load_trace
 
 ONE_OF_A_KIND = 1 << 40
-"""Ids from here on are no trace's."""
+"""First of the ids that no trace has."""
 ANSWERS_SEED = 1 << 16
-"""Added to a seed for the lengths of answers, so that prompts are the same whatever is answered."""
+"""Number added to the seed for the lengths of answers, so that prompts don't depend on them."""
 PAST_SHARE = 1 / 3
-"""Where in a trace a slice begins when start_s is not given, as in the demo; the past fills the stores."""
+"""Share of a trace before its slice if start_s is not given, as in the demo; these requests fill the
+stores."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,10 @@ class Demand:
 
 
 def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
-    """Read or generate, in blocks of so many tokens (None: the trace's own), for nodes that blend or don't;
-    ScenarioError where that can't be done."""
+    """Read or generate the demand, in blocks of `tokens` tokens (None: the trace's own).
+
+    Raises ScenarioError if that is impossible, such as for nodes that blend and a trace without chunks.
+    """
     try:
         if workload.hit_share is not None:
             return _own_prompts(workload, workload.hit_share, tokens or MOONCAKE.block_tokens)
@@ -75,7 +78,7 @@ def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
 
 
 def dilute(requests: Sequence[Request], reuse: float, seed: int) -> Iterator[Request]:
-    """Requests of which only a share keeps its blocks; the others get ids that nobody else has."""
+    """Yield requests of which only a share keeps its blocks; the others get ids that nobody else has."""
     draw = Random(seed)
     fresh = ONE_OF_A_KIND * (1 + seed)
     for request in requests:
@@ -88,10 +91,10 @@ def dilute(requests: Sequence[Request], reuse: float, seed: int) -> Iterator[Req
 
 
 def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) -> Iterator[Request]:
-    """Yield the same prompts in blocks of another size: an id stands for the whole prefix, so ids stay
+    """Yield the same prompts in blocks of another size; an id stands for its whole prefix, so ids stay
     unique.
 
-    A larger block is a chunk where all that it is made of are.
+    A larger block is a chunk if all its parts are chunks.
     """
     joiner = Joiner(max(1, new_tokens // old_tokens))
     for request in requests:
@@ -113,7 +116,10 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
 
 
 def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
-    """Requests with their nodes, late by up to `jitter_s`, in their new order; none overtakes at its node."""
+    """Return requests with their nodes, late by up to `jitter_s`, in their new order.
+
+    No request overtakes another at its node.
+    """
     if not jitter_s:
         return list(assigned)
     draw = Random(seed)
@@ -127,7 +133,7 @@ def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -
 
 
 class Library:
-    """All blocks of a run, one object a key, with their homes."""
+    """Blocks of a run with their homes; there is one object for each key."""
 
     def __init__(
         self,
@@ -138,14 +144,17 @@ class Library:
         ladder: Ladder | None = None,
         blends: bool = False,
     ) -> None:
-        """`parts` of a block, in fragments; with a ladder it is stored at each of its levels instead."""
+        """Make an empty library.
+
+        `parts` are a block's parts, in fragments; with a ladder it is stored at each of its levels instead.
+        """
         self.forms: dict[bytes, dict[int, Block]] = {}
-        """What is stored of a block, by level; empty without a ladder."""
+        """Blocks that are stored for a block, by its key and their level; empty without a ladder."""
         self._parts, self._ladder = parts, ladder
         self._space = KeySpace(model, block_tokens=block_tokens)
         self._by_id: dict[int, Block] = {}
         self._others: dict[tuple[bytes, int], Block] = {}
-        """Blocks whose id another one has, behind another parent; few traces have such."""
+        """Blocks with the id of another block and another parent; few traces have such."""
         self._blends = blends
         self._chunk_by_id: dict[int, Block] = {}
         hosts = {str(fabric.hosts[name].ipv4): name for name in fabric.stores} if fabric else {}
@@ -166,7 +175,7 @@ class Library:
         return chain
 
     def before_all(self) -> Block:
-        """Return what a node that joins asks for, and nobody has."""
+        """Return the block that a joining node asks for and nobody has."""
         return Block(NO_PARENT, 0, NO_PARENT, self._home(NO_PARENT), self._parts)
 
     def _other(self, parent: bytes, number: int, depth: int) -> Block:
@@ -176,8 +185,8 @@ class Library:
         return block
 
     def chunks(self, request: Request) -> dict[int, Block]:
-        """Return those of its blocks that are chunks, under their chunk keys, by place; none where nobody
-        blends."""
+        """Return those of a request's blocks that are chunks, under their chunk keys, by index; empty without
+        blending."""
         ids = request.chunks if self._blends else ()
         return {place: self._chunk(number) for place, number in enumerate(ids) if number is not None}
 
@@ -201,23 +210,22 @@ class Library:
         return block
 
     def _levels(self, ladder: Ladder, block: Block) -> Iterator[tuple[int, Block]]:
-        """The block at each level. A part is one fragment, so that a pool's slots are."""
+        """Yield the block at each level; a part is one fragment there, as the pool's slots are."""
         for (_, level), (key, fragments) in zip(ladder.numbers, ladder.stored(block.key), strict=True):
             above = level_key(block.above, level)
             yield level, Block(key, block.depth, above, self._home(key), (1,) * fragments)
 
     @property
     def streams(self) -> bool:
-        """Return whether blocks are stored at levels of which streams choose."""
+        """Return whether blocks are stored at several levels, from which streams choose."""
         return self._ladder is not None
 
     def stored(self, block: Block) -> list[Block]:
-        """Return what is stored of a block: itself, or each of its levels."""
+        """Return what is stored for a block: itself, or each of its levels."""
         return [*self.forms[block.key].values()] if self._ladder is not None else [block]
 
     def by_recency(self, past: Sequence[Request]) -> list[Block]:
-        """Return what is stored of the blocks of past requests, least recently used first; with their chunks,
-        computed by themselves."""
+        """Return what is stored for the blocks and chunks of past requests, least recently used first."""
         recency: dict[bytes, Block] = {}
         for request in past:
             for block in (*self.chain(request), *self.chunks(request).values()):
@@ -252,7 +260,10 @@ def _start_s(trace: Trace, workload: Workload) -> float:
 
 
 def _answer_tokens(workload: Workload, draw: Random) -> int:
-    """Of one answer. Geometric lengths are what a mean alone says: each token is as likely the last."""
+    """Return the tokens of one answer.
+
+    With a maximum they are drawn from a geometric distribution: each token is equally likely to be the last.
+    """
     mean, most = workload.output_tokens, workload.output_tokens_most
     if not most or mean < 2:
         return mean
@@ -260,7 +271,8 @@ def _answer_tokens(workload: Workload, draw: Random) -> int:
 
 
 def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Demand:
-    """Prompts that share nothing with one another; so many blocks of each are stored from the start."""
+    """Return prompts that share nothing with each other; `hit_share` of their blocks is stored from the
+    start."""
     draw, answers = Random(workload.seed), Random(workload.seed + ANSWERS_SEED)
     requests, past = [], []
     first = 0
@@ -277,5 +289,5 @@ def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Dem
             stored = round(hit_share * length)
         if stored:
             past.append(Request(0.0, stored * block_tokens, 1, chain[:stored]))
-    draw.shuffle(requests)  # nobody reads in the order in which the pool was filled
+    draw.shuffle(requests)  # requests come in another order than the pool was filled
     return Demand(tuple(requests), tuple(past), block_tokens)

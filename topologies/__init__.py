@@ -1,1 +1,1 @@
-"""Networks of inference nodes, storage nodes and P4 switches: graphs first, Mininet started from them."""
+"""Networks of inference nodes, storage nodes and P4 switches: graphs, and Mininet networks made from them."""

@@ -1,8 +1,8 @@
-"""Certificates for one run: an authority that nobody else knows, the switches' and the controller's.
+"""Certificates for one run: a new authority's, the switches' and the controller's.
 
-Made with openssl when a network starts and gone with its directory, so there is no secret to keep and none to
-configure. An authority signs both; each end takes the other's certificate only if it has that signature, and
-for its own purpose.
+openssl makes them when a network starts, and they are deleted with its directory: there is no secret to store
+and nothing to configure. The authority signs both certificates. Each end accepts the other's only with that
+signature, and only for its purpose.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVER_NAME: Final = "switch.weir"
-"""What the switches' certificate is for: their sockets have no name of their own."""
+"""Name in the switches' certificate: their sockets have no name of their own."""
 _DAYS: Final = 2
 _NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """PEM files."""
+    """Paths of the PEM files."""
 
     authority: Path
     server_certificate: Path
@@ -35,7 +35,10 @@ class Certificates:
 
 
 def make_certificates(directory: Path) -> Certificates:
-    """New ones, in a directory that only we can read; raises EngineError where openssl can't make them."""
+    """Make new certificates in `directory`; raises EngineError if openssl can't make them.
+
+    Only we must be able to read the directory.
+    """
     made = Certificates(
         directory / "ca.crt", directory / "server.crt", directory / "server.key",
         directory / "client.crt", directory / "client.key",

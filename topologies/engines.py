@@ -1,7 +1,7 @@
 """Switch engines: how to compile a P4 program for one, and its command line.
 
-An engine is a program with the command line of BMv2's simple_switch_grpc, so the two differ in a
-name and in what they take as device config: p4c's JSON, or the embedded switch's artifact.
+Every engine is a program with the command line of BMv2's simple_switch_grpc. Engines differ in name and in
+their device config: p4c's JSON, or the embedded switch's artifact.
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ if TYPE_CHECKING:
 
 CPU_PORT = 510
 BMV2_GROWTH_BYTES = 512
-"""By which BMv2 lets a packet grow at the most (PacketBuffer's headroom)."""
+"""Largest number of bytes by which a packet can grow in BMv2 (PacketBuffer's headroom)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """What a compiled program consists of, as SetForwardingPipelineConfig wants it."""
+    """Files of a compiled program, as SetForwardingPipelineConfig takes them."""
 
     p4info: Path
     device_config: Path
 
 
 class Engine(ABC):
-    """A switch that runs P4 programs and speaks P4Runtime."""
+    """Switch that runs P4 programs and speaks P4Runtime."""
 
     name: str
     program: tuple[str, ...]
-    """The command, before its arguments."""
+    """Command that starts the switch, before its arguments."""
 
     @abstractmethod
     def compile(
         self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
     ) -> Artifacts:
-        """Compile `program`; raises EngineError with the compiler's own words. Not `in_full`: what an engine
-        can do later, while it forwards, may be left to it."""
+        """Compile `program`; raises EngineError with the compiler's own words.
+
+        Unless `in_full`, an engine may leave work for later that it can do while it forwards.
+        """
 
     def command(
         self,
@@ -54,9 +56,9 @@ class Engine(ABC):
         address: str,
         certificates: Certificates | None = None,
     ) -> list[str]:
-        """Return the command that serves P4Runtime at `address` with `interfaces` as (port, interface).
+        """Return the command that serves P4Runtime at `address`; `interfaces` are pairs (port, interface).
 
-        With certificates it does so over TLS, and only to clients that the same authority signed for.
+        With certificates it serves over TLS, and only clients whose certificate the same authority signed.
         """
         ports = [argument for port, name in interfaces for argument in ("-i", f"{port}@{name}")]
         target = ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
@@ -79,7 +81,7 @@ def _run_compiler(command: Sequence[str]) -> None:
 
 
 class Embedded(Engine):
-    """The switch of the room v1model/."""
+    """Switch of the folder v1model/."""
 
     name = "embedded"
     program = (sys.executable, "-m", "v1model", "switch", "--log-json")
@@ -129,8 +131,10 @@ ENGINES: dict[str, Callable[[], Engine]] = {"embedded": Embedded, "bmv2": Bmv2}
 
 
 def make_engine(name: str) -> Engine:
-    """Return the engine of that name; raises EngineError that lists those that exist, or says what is
-    missing."""
+    """Return the engine of that name.
+
+    Raises EngineError if there is no such engine or its programs are missing.
+    """
     if name not in ENGINES:
         raise EngineError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")
     return ENGINES[name]()

@@ -1,11 +1,11 @@
-"""What can be wrong with a topology or an engine; the message says what to do."""
+"""Errors of topologies and engines; their messages say what to do."""
 
 from __future__ import annotations
 
 
 class TopologyError(Exception):
-    """A topology that cannot be built."""
+    """Topology that can't be built."""
 
 
 class EngineError(Exception):
-    """A switch engine that is not there, or did not start."""
+    """Switch engine that is not installed or did not start."""

@@ -1,7 +1,7 @@
-"""A fabric: the graph of hosts and switches with its addresses, ports and routes.
+"""Fabric: the graph of hosts and switches with its addresses, ports and routes.
 
-Pure networkx: nothing here needs root. Vertices have the attribute `kind` ("node", "store", "switch"),
-edges `rate_bit_s` and, once the fabric is built, `ports` {vertex: port number, 1 first}.
+Only networkx is used: nothing here needs root. Vertices have the attribute `kind` ("node", "store",
+"switch"). Edges have `rate_bit_s` and, once the fabric is built, `ports` {vertex: port number, 1 first}.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 NODE, STORE, SWITCH = "node", "store", "switch"
 
-# Ports 0..63 fit the waiters' bitmap of the P4 program (WAITER_PORTS in sizes.p4; a test compares).
+# Ports 0..63 fit the P4 program's bitmap of waiting ports (WAITER_PORTS in sizes.p4; a test compares).
 WAITER_PORTS = 64
 
 LENDERS_APART = 4
-"""Links between two nodes that ask one another, at most: with more switches between them than a leaf, a spine
-and a leaf, replies would pass others than their requests did."""
+"""Largest number of links between two nodes that fetch from each other: node, leaf, spine, leaf, node. With
+more switches in between, replies would take another path than their requests."""
 
 _HOSTS = IPv4Address("10.0.0.0")
 _CONTROLLERS = IPv4Address("10.255.0.0")
@@ -32,7 +32,7 @@ _CONTROLLERS = IPv4Address("10.255.0.0")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Something with an address: a host, or the controller as a switch sees it."""
+    """Host, or controller as a switch sees it, with its address."""
 
     name: str
     ipv4: IPv4Address
@@ -41,7 +41,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One port of a switch: what is behind it and how fast the link is."""
+    """Port of a switch: its number, what is behind it, and the link's rate."""
 
     number: int
     peer: str
@@ -51,7 +51,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Packets to `destination` leave by `port`, for the MAC address `next_hop`."""
+    """Route of a switch: packets to `destination` leave by `port`, for the MAC address `next_hop`."""
 
     destination: IPv4Address
     next_hop: str
@@ -59,22 +59,28 @@ class Route:
 
 
 class Fabric:
-    """A validated topology. `graph` is not changed any more after construction."""
+    """Validated topology. `graph` does not change after construction."""
 
     def __init__(self, name: str, graph: nx.Graph, requests_first: bool = False) -> None:
-        """`requests_first`: every port has a queue for messages without a value, before that of the rest."""
+        """Build the fabric of a graph; raises TopologyError if it can't be a network.
+
+        With `requests_first`, every port sends messages without a value from a queue of their own, before all
+        others.
+        """
         self.name, self.graph, self.requests_first = name, graph, requests_first
         self._check()
         self._number_ports()
 
     def with_queues(self, requests_first: bool) -> Fabric:
-        """Return the same fabric with one queue at each port, or two."""
+        """Return the same fabric with `requests_first` set: two queues at each port if True, else one."""
         return Fabric(self.name, self.graph, requests_first)
 
     def with_link_rates(self, rates_bit_s: Mapping[str, float]) -> Fabric:
-        """Return the same fabric with other rates of the links of these hosts. Links between switches stay as
-        they are."""
-        graph = self.graph.copy()  # edges, too, are copies
+        """Return the same fabric with other rates for the links of these hosts, in bit/s.
+
+        Links between switches keep their rates.
+        """
+        graph = self.graph.copy()  # copies the edges, too
         for host, rate_bit_s in rates_bit_s.items():
             (edge,) = graph.adj[host].values()
             edge["rate_bit_s"] = rate_bit_s
@@ -82,45 +88,47 @@ class Fabric:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """Inference nodes, in order of their addresses."""
+        """Return the inference nodes, in order of their addresses."""
         return self._of_kind(NODE)
 
     @cached_property
     def stores(self) -> tuple[str, ...]:
-        """Storage nodes, in order of their addresses."""
+        """Return the storage nodes, in order of their addresses."""
         return self._of_kind(STORE)
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """Hosts that answer GETs, in order of their addresses: the storage nodes, or where there are none the
-        nodes, which lend one another what they hold."""
+        """Return the hosts that answer GETs, in order of their addresses.
+
+        These are the storage nodes or, if there are none, the nodes, which lend each other their DRAM.
+        """
         return self.stores or self.nodes
 
     @cached_property
     def switches(self) -> tuple[str, ...]:
-        """Switches, in order of their device ids (1 first)."""
+        """Return the switches, in order of their device IDs (1 first)."""
         return self._of_kind(SWITCH)
 
     @cached_property
     def hosts(self) -> dict[str, Endpoint]:
-        """Return every node and store with its address."""
+        """Return every node and storage node with its address."""
         return {
             name: Endpoint(name, _HOSTS + index, _mac(0, index))
             for index, name in enumerate(self.nodes + self.stores, 1)
         }
 
     def controller(self, switch: str) -> Endpoint:
-        """Return the address under which `switch` reaches the controller: routed to its CPU port."""
+        """Return the address under which `switch` reaches the controller: it is routed to the CPU port."""
         index = self.device_id(switch)
         return Endpoint(f"controller@{switch}", _CONTROLLERS + index, _mac(1, index))
 
     def controller_of(self, host: str) -> Endpoint:
-        """Return the controller's address at the switch that a host is linked to."""
+        """Return the controller's address at the switch that `host` is linked to."""
         (switch,) = self.graph.adj[host]
         return self.controller(switch)
 
     def device_id(self, switch: str) -> int:
-        """Return P4Runtime's device ID."""
+        """Return P4Runtime's ID of the switch."""
         return self.switches.index(switch) + 1
 
     def ports(self, switch: str) -> tuple[Port, ...]:
@@ -132,8 +140,8 @@ class Fabric:
         return tuple(sorted(found, key=lambda port: port.number))
 
     def routes(self, switch: str) -> tuple[Route, ...]:
-        """Return where each host, and each other switch's controller address, is from here: shortest
-        paths."""
+        """Return routes on shortest paths to each host, and to the controller's address at each other
+        switch."""
         hosts = (self._route(switch, name, endpoint) for name, endpoint in self.hosts.items())
         others = (
             self._route(switch, name, self.controller(name)) for name in self.switches if name != switch
@@ -141,7 +149,7 @@ class Fabric:
         return tuple(hosts) + tuple(others)
 
     def link_rate_bit_s(self, host: str) -> float:
-        """Rate of the link that connects `host`."""
+        """Return the rate of the link of `host`, in bit/s."""
         (edge,) = self.graph.adj[host].values()
         return float(edge["rate_bit_s"])
 
@@ -155,16 +163,22 @@ class Fabric:
         return Route(endpoint.ipv4, endpoint.mac, self.graph.edges[switch, next_vertex]["ports"][switch])
 
     def _path_from_store(self, store: str, switch: str) -> list[str]:
-        """What a reply passes. Requests take it in reverse: so all requests for one home meet in the same
-        switches, where they merge, and the reply comes by where its waiters are noted."""
+        """Return the path of a reply from `store` to `switch`; requests take it in reverse.
+
+        All requests for one home thus meet in the same switches, where they merge, and its replies pass the
+        switches that have noted who waits.
+        """
         path = [store, *self.graph.adj[store]]
         while path[-1] != switch:
             path.append(self._next_hop(path[-1], switch))
         return path
 
     def _between_lenders(self, switch: str, vertex: str) -> str:
-        """Nodes that ask one another take one path in both directions, for the same reason: of the spines
-        between them both leaves choose alike."""
+        """Return the next hop from `switch` to a node that lends its DRAM.
+
+        Both leaves choose the same one of the spines between them. Requests and replies thus take one path,
+        for the same reason as in `_path_from_store`.
+        """
         (last,) = self.graph.adj[vertex]
         if switch == last:
             return vertex
@@ -172,13 +186,16 @@ class Fabric:
         return closer[(self._order[switch] + self._order[last]) % len(closer)]
 
     def _next_hop(self, switch: str, destination: str) -> str:
-        """Towards anything but a host that answers: of equal paths each switch has one of its own, which
-        spreads the traffic of the stores behind different switches."""
+        """Return the next hop to a vertex that answers no GETs, or on the path from a storage node.
+
+        Of equal paths each switch chooses its own, which spreads the traffic of stores behind different
+        switches.
+        """
         closer = self._closer(switch, destination)
         return closer[self._order[switch] % len(closer)]
 
     def _closer(self, switch: str, destination: str) -> list[str]:
-        """Neighbours on the shortest paths, in order."""
+        """Return the neighbours on shortest paths to `destination`, in the graph's order."""
         distance = self._distances[destination]
         closer = [str(vertex) for vertex in self.graph.adj[switch] if distance[vertex] < distance[switch]]
         return sorted(closer, key=self._order.__getitem__)
@@ -189,7 +206,7 @@ class Fabric:
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
-        import networkx as nx  # as in _check
+        import networkx as nx  # imported here as in _check
 
         return dict(nx.all_pairs_shortest_path_length(self.graph))
 
@@ -229,5 +246,5 @@ class Fabric:
 
 
 def _mac(group: int, index: int) -> str:
-    """A locally administered address."""
+    """Return a locally administered MAC address."""
     return f"02:00:00:{group:02x}:{index >> 8:02x}:{index & 0xFF:02x}"

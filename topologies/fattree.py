@@ -1,4 +1,4 @@
-"""A fat tree of k pods (Al-Fares et al., SIGCOMM 2008).
+"""Fat tree of k pods (Al-Fares et al., SIGCOMM 2008).
 
 core    o   o   o   o      (k/2)^2, each reaches every pod
         |   |   |   |
@@ -18,7 +18,7 @@ from topologies.leafspine import attach_hosts, connect_up
 
 
 def fat_tree(nodes: int, stores: int, rate_bit_s: float, pods: int = 4) -> Fabric:
-    """Hosts spread evenly over the edge switches of all pods."""
+    """Return a fat tree whose hosts are spread evenly over the edge switches of all pods."""
     import networkx as nx  # takes long, and only what builds a network needs it
 
     if pods < 2 or pods % 2:

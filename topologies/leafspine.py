@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spines: int = 2) -> Fabric:
-    """Hosts spread evenly over the leaves; uplinks carry together what the leaf's hosts can send. Without
-    storage nodes the nodes, two or more, lend one another what they hold."""
+    """Return a leaf-spine whose hosts are spread evenly over the leaves.
+
+    A leaf's uplinks together carry what its hosts can send. Without storage nodes, two or more nodes lend
+    each other their DRAM.
+    """
     import networkx as nx  # takes long, and only what builds a network needs it
 
     if min(nodes, leaves, spines) < 1 or stores < 0 or nodes + stores < 2:
@@ -50,7 +53,7 @@ def tree(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4) -> Fabric:
 def attach_hosts(
     graph: nx.Graph, switches: Sequence[str], nodes: int, stores: int, rate_bit_s: float
 ) -> None:
-    """Add hosts with their links, the same number (or one more) on each switch."""
+    """Add hosts with their links; the numbers of hosts of a kind on two switches differ by at most one."""
     for kind, count in ((NODE, nodes), (STORE, stores)):
         for index in range(count):
             name = f"{kind}{index + 1}"
@@ -59,9 +62,12 @@ def attach_hosts(
 
 
 def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str], rate_bit_s: float) -> None:
-    """Link each lower switch to each upper one; together the uplinks are as fast as all links below, and
-    each is as fast as the fastest of them: a store's replies take one path. `rate_bit_s`: if nothing is below
-    any of them."""
+    """Link each lower switch to each upper one.
+
+    A switch's uplinks together are at least as fast as all its links below. Each uplink is at least as fast
+    as the fastest of those, because a storage node's replies take one path. `rate_bit_s` counts only if no
+    switch has links below it.
+    """
     below = {name: [rate for _, _, rate in graph.edges(name, data="rate_bit_s")] for name in lower}
     rates = {name: max(sum(links) / len(upper), *links) for name, links in below.items() if links}
     fallback = max(rates.values(), default=rate_bit_s)

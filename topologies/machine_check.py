@@ -1,7 +1,7 @@
-"""Whether this machine lets us build networks, asked before anything is started.
+"""Checks whether this machine can build networks, before anything is started.
 
-Each refusal is one sentence that says what is missing and how to grant it. Mininet itself waits forever where
-it may not make a namespace.
+Each refusal is one sentence that says what is missing and how to grant it. Mininet itself waits forever if it
+may not make a namespace.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from topologies.errors import TopologyError
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-"""Left out of PATH by `su`; Mininet, tc and ethtool are there."""
+"""Folders of Mininet, tc and ethtool, which `su` leaves out of PATH."""
 PROGRAMS = {
     "ip": "iproute2",
     "tc": "iproute2",
@@ -31,20 +31,20 @@ PROGRAMS = {
     "unshare": "util-linux",
     "setpriv": "util-linux",
 }
-"""Programs that a network is made with, and the Debian packages that have them."""
+"""Programs that networks are made with, and their Debian packages."""
 MININET_VERSION = "2.3"
-"""What Debian 12 and 13 and Ubuntu 24.04 have."""
+"""Version in Debian 12 and 13 and in Ubuntu 24.04."""
 FILES_BESIDE = 128
 FILES_PER_VERTEX = 12
-"""Open files that this process has for each host or switch: pipes of its shell and processes, logs."""
+"""Number of files that this process opens for each host or switch: pipes of shell and processes, logs."""
 LEAST_FREE_BYTES = 64 << 20
-"""Of the disk that a network's working folder lies on: logs, captures and builds of the P4 program."""
+"""Free bytes needed on the working folder's disk, for logs, captures and builds of the P4 program."""
 _IN_NAMESPACE = ("unshare", "--net", "--")
 _PAIR = "ip link add weir0 type veth peer name weir1"
 
 
 def check_machine() -> None:
-    """Raise TopologyError, in one line, where networks can't be built here; completes PATH first."""
+    """Complete PATH; raise TopologyError with one line if networks can't be built here."""
     complete_path()
     if os.geteuid() != 0:
         raise TopologyError(
@@ -58,14 +58,14 @@ def check_machine() -> None:
 
 
 def complete_path() -> None:
-    """Add the folders of administrators' programs to PATH where they are missing."""
+    """Add missing folders of administrators' programs to PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     missing = [folder for folder in SBIN if folder not in folders]
     os.environ["PATH"] = os.pathsep.join([*folders, *missing])
 
 
 def check_open_files(vertices: int) -> None:
-    """Raise the limit of open files to what so many hosts and switches take; TopologyError if it can't be."""
+    """Raise the limit of open files for so many hosts and switches; raises TopologyError if it can't be."""
     needed = FILES_BESIDE + FILES_PER_VERTEX * vertices
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _covers(soft, needed):
@@ -85,10 +85,10 @@ def _covers(limit: int, needed: int) -> bool:
 
 
 def tried_in_namespace(commands: Iterable[str]) -> str:
-    """Return what the first refused command says, in a network namespace of its own; "" if none is.
+    """Return the output of the first command that fails in a new network namespace; "" if none fails.
 
-    An interface weir0 is there, with weir1 as its other end. Nothing is seen outside of the namespace: what
-    manages the machine's network would take an interface for its own.
+    The namespace has an interface weir0, whose other end is weir1. It is invisible outside, where the
+    machine's network manager would configure it.
     """
     script = "\n".join(["set -e", _PAIR, *commands])
     tried = subprocess.run([*_IN_NAMESPACE, "sh", "-c", script], capture_output=True, text=True, check=False)
@@ -107,7 +107,10 @@ def _check_programs() -> None:
 
 
 def _check_mininet() -> None:
-    """Another Mininet may come before Debian's: one of pip's, or one that was built from source years ago."""
+    """Raise TopologyError unless Python finds Debian's Mininet.
+
+    Another one may come first: pip's, or an old build from source.
+    """
     found = find_spec("mininet")
     if found is None or found.origin is None:
         raise TopologyError(

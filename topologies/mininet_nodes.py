@@ -1,6 +1,6 @@
-"""What Weir gives Mininet: hosts and switches that are set up by one script each, and shaped interfaces.
+"""Classes for Mininet: hosts and switches that one script each sets up, and shaped interfaces.
 
-Imported when a network is built, and not before: tests and simulations need no Mininet.
+This module is imported only when a network is built: tests and simulations need no Mininet.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from mininet.node import Host, Switch
 
 from topologies.shaping import Shape
 
-# What is not there is not switched off: a kernel may have no IPv6, and a container a read-only /proc/sys.
-# There an interface at least gets no address of its own, so that it does not look for neighbours.
+# Failures are ignored: a kernel may have no IPv6, and a container may have a read-only /proc/sys. There, an
+# interface at least gets no address of its own and so does not look for neighbours.
 _NO_IPV6 = (
     "for one in all default; do (echo 1 >/proc/sys/net/ipv6/conf/$one/disable_ipv6) 2>/dev/null || :; done"
 )
@@ -22,17 +22,20 @@ _NO_ADDRESS = "ip link set dev {} addrgenmode none 2>/dev/null || :"
 
 
 class _Scripted:
-    """A node whose commands are gathered and run as one script: each by itself would be a round trip to
-    the node's shell, and there are many. The scripts of all nodes run at the same time."""
+    """Node whose commands are collected and run as one script.
+
+    Each command alone would be a round trip to the node's shell. The scripts of all nodes run at the same
+    time.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.setup = ["set -e", _NO_IPV6]
         super().__init__(*arguments, **options)
 
     def _popen(self, command: list[str], **options: Any) -> Popen[Any]:
-        """Start the node's shell in a network namespace of its own, and in no other.
+        """Start the node's shell in its own network namespace, and in no other kind of namespace.
 
-        Mininet's own way mounts /sys anew for each node, which sandboxes refuse; it would then wait forever.
+        Mininet mounts /sys anew for each node. Sandboxes refuse that, and Mininet would then wait forever.
         """
         if "-cdn" in command:
             command = ["unshare", "--net", "--", *("-cd" if word == "-cdn" else word for word in command)]
@@ -40,10 +43,10 @@ class _Scripted:
 
 
 class ScriptedHost(_Scripted, Host):  # type: ignore[misc] # mininet ships no types
-    """A host with one interface."""
+    """Host with one interface."""
 
     def config(self, mac: str, ip: str, **_: Any) -> dict[str, Any]:
-        """Address the interface."""
+        """Add commands that give the interface its addresses."""
         interface = self.defaultIntf()
         interface.mac, (interface.ip, interface.prefixLen) = mac, ip.split("/")
         own = f"dev {interface.name}"
@@ -56,19 +59,19 @@ class ScriptedHost(_Scripted, Host):  # type: ignore[misc] # mininet ships no ty
 
 
 class NamespaceSwitch(_Scripted, Switch):  # type: ignore[misc] # mininet ships no types
-    """A namespace with ports: forwarding is done by the engine's process, not by the kernel."""
+    """Namespace with ports; the engine's process forwards, not the kernel."""
 
     def start(self, controllers: Any) -> None:
-        """Nothing to do: `Network.start_switches` does it."""
+        """Do nothing: `Network.start_switches` starts the switches."""
 
 
 class ShapedInterface(Intf):  # type: ignore[misc] # mininet ships no types
-    """One end of a link; its node runs the commands later, with all others."""
+    """End of a link; its node runs the commands later, together with all others."""
 
     def config(
         self, shape: Shape, *, gro: bool = False, txo: bool = True, rxo: bool = True, **_: Any
     ) -> dict[str, Any]:
-        """Offloads, and how it sends."""
+        """Add commands that set the interface's MTU, offloads and shape."""
         settings = {"gro": gro, "tx": txo, "rx": rxo}
         offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
         self.node.setup += [

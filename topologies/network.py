@@ -1,7 +1,7 @@
-"""A Mininet network started from a fabric: hosts and switches in namespaces, links at their rates.
+"""Mininet network started from a fabric: hosts and switches in namespaces, links at their rates.
 
-Every switch has a namespace of its own, so two networks on one machine don't meet; P4Runtime is
-served on a Unix socket, which reaches across namespaces.
+Every switch has its own namespace, so two networks on one machine don't meet. P4Runtime is served on a Unix
+socket, which works across namespaces.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ FORKED = {
     "hostlib.storage.storage": "hostlib.storage.storage",
     "v1model": "v1model.p4runtime.server",
 }
-"""Programs that a network runs many times, and what to import for them."""
+"""Programs that a network runs many times, and the modules to import for them."""
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
 _AnyProcess = TypeVar("_AnyProcess", subprocess.Popen[bytes], ForkedProcess)
 
 
 class Network(RunningNetwork):
-    """A running network. Use as a context manager: leaving it removes all that it started."""
+    """Running network. Use as a context manager: leaving it removes everything that it started."""
 
     def __init__(
         self,
@@ -60,9 +60,12 @@ class Network(RunningNetwork):
         mtu_bytes: int = USUAL_MTU_BYTES,
         part: Part | None = None,
     ) -> None:
-        """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network.
-        `queue_packets`: what waits in a queue at a switch, at most; else the kernel's 1000. `mtu_bytes`: of
-        all links. `part`: what of the fabric is on this machine; all of it if None."""
+        """Check the machine and prepare the network; raises TopologyError if it can't be built here.
+
+        With `secure`, P4Runtime is served over TLS, with certificates on both sides that are made for this
+        network. `queue_packets` limits a queue at a switch; None means the kernel's 1000 packets. `mtu_bytes`
+        is the MTU of all links. `part` is the part of the fabric on this machine; None means all of it.
+        """
         check_machine()
         self._part = Part(frozenset(fabric.graph)) if part is None else part
         check_open_files(len(self._part.vertices))
@@ -97,13 +100,13 @@ class Network(RunningNetwork):
 
     @property
     def _switches(self) -> Iterator[str]:
-        """Those on this machine."""
+        """Return the switches on this machine."""
         return (switch for switch in self.fabric.switches if switch in self._part.vertices)
 
     def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
-        """Start a process in the namespace of `host`; it is ended with the network, or with us.
+        """Start a process in the namespace of `host`; it ends with the network, or with this process.
 
-        One of FORKED's programs is forked from a process that has imported it.
+        A program in FORKED is forked from a process that has already imported it.
         """
         namespace = f"/proc/{self.mininet[host].pid}/ns/net"
         if tuple(command[:2]) == (sys.executable, "-m") and command[2] in FORKED:
@@ -126,7 +129,8 @@ class Network(RunningNetwork):
         return self.engine.compile(program, defines, self.directory)
 
     def start_switches(self) -> None:
-        """Start every switch's process and wait until it serves P4Runtime."""
+        """Start every switch's process and wait until it serves P4Runtime; raises EngineError if one does
+        not."""
         for switch in self._switches:
             device_id = self.fabric.device_id(switch)
             command = self.engine.command(
@@ -150,23 +154,25 @@ class Network(RunningNetwork):
         return self._counters(host)["tx"]["bytes"]
 
     def received_packets(self, host: str) -> int:
-        """Packets that came to the host's interface since it was made."""
+        """Return the packets that came to the host's interface since it was made."""
         return self._counters(host)["rx"]["packets"]
 
     def link_drops(self) -> int:
-        """Packets that the queues in front of all links dropped."""
+        """Return the packets that the queues in front of all links dropped."""
         return sum(_queue_drops(node) for node in self._vertices())
 
     def link_bytes(self) -> dict[str, tuple[int, int]]:
-        """Return the bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        """Return the bytes over each link "switch-peer" since it was made: to the switch, and from it."""
         read: dict[str, tuple[int, int]] = {}
         for switch, process in list(self.switch_processes.items()):
             read |= self.link_bytes_of(switch, process.pid)
         return read
 
     def link_bytes_of(self, switch: str, pid: int) -> dict[str, tuple[int, int]]:
-        """Return the same of one switch, whose process this is; nothing of one that has ended.
-        /proc/PID/net/dev has them, so nothing runs in a namespace for it."""
+        """Return the same for one switch, whose process is `pid`; empty if the process has ended.
+
+        The numbers come from /proc/PID/net/dev, so no program runs in the namespace.
+        """
         links = {f"{switch}-eth{port.number}": f"{switch}-{port.peer}" for port in self.fabric.ports(switch)}
         try:
             text = Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii")
@@ -175,29 +181,29 @@ class Network(RunningNetwork):
         return {links[interface]: counted for interface, counted in _counted(text) if interface in links}
 
     def ask(self, name: str, command: str) -> str:
-        """Return what a shell command says in the namespace of a host or switch."""
+        """Return the output of a shell command in the namespace of a host or switch."""
         return str(self.mininet[name].cmd(command))
 
     def seen_by(self, name: str, path: Path) -> Path:
-        """Return the same: all see the files of this machine."""
+        """Return `path`: all hosts see the files of this machine."""
         return path
 
     def send(self, name: str, paths: Iterable[Path]) -> None:
-        """Do nothing: all see the files of this machine."""
+        """Do nothing: all hosts see the files of this machine."""
 
     def fetch(self, name: str, path: Path) -> None:
-        """Do nothing: all see the files of this machine."""
+        """Do nothing: all hosts see the files of this machine."""
 
     def clock_ahead_s(self, name: str) -> float:
-        """Return 0: all have the clock of this machine."""
+        """Return 0: all hosts have this machine's clock."""
         return 0.0
 
     def wall_clock_ahead_s(self, name: str) -> float:
-        """Return 0: all have the clock of this machine."""
+        """Return 0: all hosts have this machine's clock."""
         return 0.0
 
     def _counters(self, host: str) -> dict[str, dict[str, int]]:
-        """What the kernel counted at the host's interface."""
+        """Return the kernel's counters of the host's interface."""
         (shown,) = json.loads(self.mininet[host].cmd(f"ip -j -s link show dev {host}-eth0"))
         counters: dict[str, dict[str, int]] = shown["stats64"]
         return counters
@@ -230,7 +236,7 @@ class Network(RunningNetwork):
         self._run_scripts()
 
     def _run_scripts(self) -> None:
-        """Have every node set itself up; raises TopologyError with a tool's words when it refuses."""
+        """Make every node set itself up; raises TopologyError with a tool's output if it fails."""
         for node in self._vertices():
             script = self.directory / f"{node.name}.setup"
             script.write_text("\n".join(node.setup) + "\n")
@@ -241,9 +247,9 @@ class Network(RunningNetwork):
                 raise TopologyError(f"{name} could not be set up: {words}")
 
     def _link(self, one: str, other: str, data: dict[str, Any]) -> None:
-        """veth pair; offloads off, because a P4 switch would see the checksums that hardware never adds.
+        """Add a veth pair without offloads: a P4 switch would see checksums that no hardware fills in.
 
-        Hosts merge bursts of datagrams on receipt (GRO), which saves them most of their CPU time.
+        Hosts merge bursts of received datagrams (GRO), which saves them most of their CPU time.
         """
         from mininet.link import Link
 
@@ -263,7 +269,7 @@ class Network(RunningNetwork):
         )
 
     def _tunnel(self, number: int, tunnel: Tunnel) -> None:
-        """This machine's end of a link to another server."""
+        """Make this machine's end of a link to another server."""
         from topologies.mininet_nodes import ShapedInterface
 
         node = self.mininet[tunnel.vertex]
@@ -275,22 +281,22 @@ class Network(RunningNetwork):
                     f"the tunnel from {tunnel.vertex} to {tunnel.peer} on {tunnel.remote} could not be made "
                     f"({command}: {done.stderr.strip()}): load the kernel's module vxlan (modprobe vxlan)"
                 )
-        ShapedInterface(name, node=node, moveIntfFn=lambda *_: None, **parameters)  # it is there already
+        ShapedInterface(name, node=node, moveIntfFn=lambda *_: None, **parameters)  # it exists already
 
     def _end(self, name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Name and parameters of an interface: a host's, or a switch's to one of its ports."""
+        """Return name and parameters of an interface: a host's only one, or a switch's at that link."""
         is_host = name in self.fabric.hosts
         interface = f"{name}-eth0" if is_host else f"{name}-eth{data['ports'][name]}"
         shape = self._shape(data["rate_bit_s"], is_host)
         return interface, {"gro": is_host, "shape": shape, "txo": False, "rxo": False}
 
     def _shape(self, rate_bit_s: float, is_host: bool) -> Shape:
-        """How an end of a link sends."""
+        """Return how the end of a link at a host or at a switch sends."""
         queue_packets = None if is_host else self._queue_packets
         return Shape(rate_bit_s, self._delay_ms, queue_packets, self._mtu_bytes, self.fabric.requests_first)
 
     def _teach_neighbours(self, name: str) -> None:
-        """Static ARP: the P4 program forwards IPv4 only."""
+        """Add static ARP entries to a host: the P4 program forwards only IPv4."""
         everyone = [e for e in self.fabric.hosts.values() if e.name != name]
         everyone += [self.fabric.controller(switch) for switch in self.fabric.switches]
         entries = "".join(f"neigh replace {e.ipv4} lladdr {e.mac} dev {name}-eth0\n" for e in everyone)
@@ -319,7 +325,10 @@ class Network(RunningNetwork):
 
 
 def _counted(net_dev: str) -> list[tuple[str, tuple[int, int]]]:
-    """(interface, (bytes received, bytes sent)) in the text of /proc/PID/net/dev; two lines of titles."""
+    """Return (interface, (bytes received, bytes sent)) from the text of /proc/PID/net/dev.
+
+    The text begins with two lines of titles.
+    """
     found = []
     for line in net_dev.splitlines()[2:]:
         interface, _, counters = line.partition(":")
@@ -329,9 +338,9 @@ def _counted(net_dev: str) -> list[tuple[str, tuple[int, int]]]:
 
 
 def _queue_drops(node: Node) -> int:
-    """Of the outermost queues, which count what is dropped within them.
+    """Return the packets dropped by the outermost queues, which count what is dropped within them.
 
-    tc's text is for people: Debian 13's has colours in it.
+    tc's JSON is read, because its text is for people: Debian 13's contains colours.
     """
     queues = json.loads(node.cmd("tc -s -j qdisc show"))
     return sum(queue["drops"] for queue in queues if queue.get("root"))

@@ -1,4 +1,4 @@
-"""Processes of a network: what `subprocess.Popen` has of them, whoever started them."""
+"""Processes of a network, with the methods of `subprocess.Popen`, whoever started them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STOP_TIMEOUT_S = 3.0
 
 
 class Process(Protocol):
-    """A program that was started: by us, by the fork server, or on another server."""
+    """Program that was started by us, by the fork server, or on another server."""
 
     stdin: IO[bytes] | None
     stdout: IO[bytes] | None
@@ -20,16 +20,16 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int:
-        """Return its number on the machine that it runs on."""
+        """Return the process ID on the machine that it runs on."""
 
     def poll(self) -> int | None:
-        """Return the exit code, None while it runs."""
+        """Return the exit code, or None while the program runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended, and return its exit code; raises subprocess.TimeoutExpired."""
+        """Wait until the program has ended and return its exit code; raises subprocess.TimeoutExpired."""
 
     def send_signal(self, sig: int, /) -> None:
-        """Nothing happens to one that has ended."""
+        """Send a signal; do nothing if the program has ended."""
 
     def terminate(self) -> None:
         """Send SIGTERM."""
@@ -39,7 +39,7 @@ class Process(Protocol):
 
 
 def end_processes(processes: Iterable[Process]) -> None:
-    """Do as `end_process` with all of them at the same time."""
+    """End all the processes at the same time, as `end_process` does."""
     running = [process for process in processes if process.poll() is None]
     for process in running:
         process.terminate()
@@ -48,7 +48,7 @@ def end_processes(processes: Iterable[Process]) -> None:
 
 
 def end_process(process: Process) -> None:
-    """SIGTERM, and SIGKILL where that does not help."""
+    """Send SIGTERM, and SIGKILL if the process does not end within STOP_TIMEOUT_S; close its streams."""
     if process.poll() is None:
         process.terminate()
         try:

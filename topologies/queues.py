@@ -1,8 +1,8 @@
-"""Bytes that wait in front of links, asked of the kernel over netlink.
+"""Reader of the bytes that wait in front of links, which asks the kernel over netlink.
 
-`tc -s qdisc` says the same, but would be a process for every look at every namespace. Here each namespace has
-one socket that stays open: a socket belongs to the namespace in which it was made. Messages and attributes as
-in rtnetlink(7), linux/rtnetlink.h and linux/gen_stats.h; all numbers in the machine's byte order.
+`tc -s qdisc` shows the same, but each look at each namespace would start a process. Here each namespace has
+one open socket, because a socket belongs to the namespace in which it was made. Messages and attributes are
+as in rtnetlink(7), linux/rtnetlink.h and linux/gen_stats.h; all numbers are in the machine's byte order.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Queues:
-    """What waits at the interfaces of some namespaces. Use as a context manager, or `close` it."""
+    """Queues at the interfaces of some namespaces. Use as a context manager, or `close` it."""
 
     def __init__(self, namespaces: Mapping[str, int]) -> None:
-        """`namespaces`: a process in each, by the namespace's name. Raises TopologyError without root."""
+        """Open the sockets; raises TopologyError without root.
+
+        `namespaces` has a process ID in each namespace, by the namespace's name.
+        """
         self._sockets = {name: _socket_in(pid) for name, pid in namespaces.items()}
         self._names = {name: dict(_links(one)) for name, one in self._sockets.items()}
 
@@ -51,7 +54,7 @@ class Queues:
             one.close()
 
     def waiting_bytes(self) -> dict[str, int]:
-        """Return the bytes that wait, by interface such as s1-eth2; a namespace that is gone has none."""
+        """Return the waiting bytes by interface, such as s1-eth2; namespaces that are gone are left out."""
         found = {}
         for name, one in self._sockets.items():
             try:
@@ -64,7 +67,10 @@ class Queues:
 
 
 def _socket_in(pid: int) -> socket.socket:
-    """Made by a thread that enters the namespace and ends, so that nobody else is moved."""
+    """Return a netlink socket of the namespace of process `pid`.
+
+    A thread enters the namespace, makes the socket and ends, so that no other thread changes its namespace.
+    """
     made: list[socket.socket] = []
     problem: list[OSError] = []
 
@@ -90,7 +96,7 @@ def _socket_in(pid: int) -> socket.socket:
 
 
 def _dump(link: socket.socket, kind: int, header: bytes) -> Iterator[bytes]:
-    """The payloads of an answer."""
+    """Yield the payloads of an answer."""
     link.send(_MESSAGE.pack(_MESSAGE.size + len(header), kind, _REQUEST_DUMP, 1, 0) + header)
     while True:
         answer = link.recv(_MAX_ANSWER_BYTES)
@@ -118,7 +124,7 @@ def _aligned(length: int) -> int:
 
 
 def _links(link: socket.socket) -> Iterator[tuple[int, str]]:
-    """(index, name) of the interfaces."""
+    """Yield (index, name) of the interfaces."""
     for payload in _dump(link, _GETLINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0)):
         index = _LINK.unpack_from(payload)[3]
         for kind, value in _attributes(payload[_LINK.size :]):
@@ -127,7 +133,7 @@ def _links(link: socket.socket) -> Iterator[tuple[int, str]]:
 
 
 def _backlogs(link: socket.socket) -> Iterator[tuple[int, int]]:
-    """(index of the interface, bytes in its outermost queue, which counts those within)."""
+    """Yield (index of the interface, bytes in its outermost queue, which counts the inner ones)."""
     for payload in _dump(link, _GETQDISC, _QDISC.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0)):
         _, _, _, index, _, parent, _ = _QDISC.unpack_from(payload)
         if parent != _ROOT:

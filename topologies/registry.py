@@ -14,14 +14,14 @@ from topologies.star import star
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A way to build a fabric, and the number of hosts it has when none is asked for."""
+    """Way to build a fabric, and its numbers of hosts if none are given."""
 
     build: Callable[..., Fabric]
-    """Called with nodes, stores, the rate of a host's link, and the sizes named below."""
+    """Function that takes nodes, stores, the rate of a host's link in bit/s, and the sizes named below."""
     nodes: int
     stores: int
     sizes: tuple[str, ...] = ()
-    """Further sizes that it takes."""
+    """Names of further sizes that it takes."""
 
 
 TOPOLOGIES = {
@@ -35,8 +35,10 @@ TOPOLOGIES = {
 def make_topology(
     name: str, rate_bit_s: float, nodes: int | None = None, stores: int | None = None, **sizes: int
 ) -> Fabric:
-    """Return the topology of that name; raises TopologyError that lists those that exist, or the sizes it
-    takes."""
+    """Return the topology of that name.
+
+    Raises TopologyError, which lists the topologies there are, or the sizes that this one takes.
+    """
     if name not in TOPOLOGIES:
         raise TopologyError(f"no topology {name!r}: choose one of {', '.join(TOPOLOGIES)}")
     topology = TOPOLOGIES[name]

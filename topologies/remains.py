@@ -1,7 +1,7 @@
-"""What a network has started, written down where `make clean` finds it if we die without cleaning up.
+"""Record of what a network has started, which `make clean` reads if we die without cleaning up.
 
-A file a network in /run/weir: one line a process, "pid start-time"; the start time (clock ticks since
-boot, proc(5) field 22) tells our process from another that got its pid later.
+Each network has a file in /run/weir with one line per process, "pid start-time". The start time, in clock
+ticks since boot (proc(5), field 22), distinguishes our process from a later one with the same pid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RUN_DIRECTORY = Path("/run/weir")
 
 
 class Remains:
-    """The record of one network; removed when the network is gone."""
+    """Record of one network; it is removed when the network is gone."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class Remains:
 
 
 def start_time(pid: int) -> str:
-    """Return when a process started, in clock ticks since boot; "" when there is none of that pid."""
+    """Return when a process started, in clock ticks since boot; "" if there is none with that pid."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -53,13 +53,13 @@ def start_time(pid: int) -> str:
 
 
 def records(directory: Path = RUN_DIRECTORY) -> Iterator[Path]:
-    """Yield the records of all networks; those whose owner removes them meanwhile are left out."""
+    """Yield the records of all networks, except those whose owner removes them meanwhile."""
     for owner in _entries(directory):
         yield from _entries(owner)
 
 
 def _entries(directory: Path) -> list[Path]:
-    # Path.glob fails where a directory goes between two of its steps.
+    # Path.glob fails if a directory disappears between two of its steps.
     try:
         return sorted(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -67,7 +67,7 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _lines(record: Path) -> list[str]:
-    """The lines of a record; none when its owner has removed it, or has not written its own pid yet."""
+    """Return the lines of a record; none if its owner removed it or has not yet written its own pid."""
     try:
         lines = record.read_text().splitlines()
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def _lines(record: Path) -> list[str]:
 
 
 def running(directory: Path = RUN_DIRECTORY) -> list[Path]:
-    """Working directories of networks whose owner still runs, newest first."""
+    """Return the working folders of networks whose owner still runs, newest first."""
     alive = []
     for record in records(directory):
         lines = _lines(record)
@@ -87,7 +87,7 @@ def running(directory: Path = RUN_DIRECTORY) -> list[Path]:
 
 
 def clean(directory: Path = RUN_DIRECTORY) -> int:
-    """End the processes of networks whose owner died, remove what they left; returns how many records."""
+    """End the processes of networks whose owner died, delete their files, and return how many there were."""
     cleaned = 0
     for record in records(directory):
         lines = _lines(record)
@@ -107,7 +107,7 @@ def clean(directory: Path = RUN_DIRECTORY) -> int:
 
 
 def _kill(recorded: Iterable[Sequence[str]]) -> None:
-    """End those of the recorded (pid, start time) that still run, and wait until they have ended."""
+    """End the recorded (pid, start time) that still run, and wait until they have ended."""
     ours = []
     for pid, started in recorded:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""The interface of a running network, on one machine or on several."""
+"""Interface of a running network, on one machine or on several."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from topologies.process import Process
 
 
 class RunningNetwork(ABC):
-    """A fabric whose hosts and switches are there. Use as a context manager: leaving it removes everything.
+    """Fabric whose hosts and switches are running. Use as a context manager: leaving it removes everything.
 
-    A host or switch is named as in the fabric. Files are written below `directory` on this machine; hosts may
-    see a copy of it elsewhere, so what they are told of is `seen_by`, and what they have to read is `send`.
+    Hosts and switches are named as in the fabric. Files are written below `directory` on this machine, and a
+    host may have a copy elsewhere. Give a host the path that `seen_by` returns; `send` it the files it has to
+    read.
     """
 
     fabric: Fabric
@@ -35,24 +36,25 @@ class RunningNetwork(ABC):
         return self.directory / f"{switch}.log"
 
     def interfaces(self, switch: str) -> list[tuple[int, str]]:
-        """(port, interface) of a switch."""
+        """Return (port, interface) of each port of a switch."""
         return [(port.number, f"{switch}-eth{port.number}") for port in self.fabric.ports(switch)]
 
     @abstractmethod
     def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
-        """Start a process in the namespace of a host or switch; it is ended with the network, or with us."""
+        """Start a process in the namespace of a host or switch; it ends with the network, or with this
+        process."""
 
     @abstractmethod
     def popen_here(self, command: Sequence[str], **options: Any) -> Process:
-        """Start a process that belongs to the network but to no host, on this machine."""
+        """Start a process on this machine that belongs to the network but to no host."""
 
     @abstractmethod
     def ask(self, name: str, command: str) -> str:
-        """Return what a shell command says in the namespace of a host or switch."""
+        """Return the output of a shell command in the namespace of a host or switch."""
 
     @abstractmethod
     def compile(self, program: Path, defines: Mapping[str, int]) -> Artifacts:
-        """Compile a P4 program for the switches, also where they run; raises EngineError if it is refused."""
+        """Compile a P4 program on every machine that runs switches; raises EngineError if it is refused."""
 
     @abstractmethod
     def start_switches(self) -> None:
@@ -68,11 +70,11 @@ class RunningNetwork(ABC):
 
     @abstractmethod
     def link_drops(self) -> int:
-        """Packets that the queues in front of all links dropped."""
+        """Return the packets that the queues in front of all links dropped."""
 
     @abstractmethod
     def link_bytes(self) -> dict[str, tuple[int, int]]:
-        """Return the bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        """Return the bytes over each link "switch-peer" since it was made: to the switch, and from it."""
 
     @abstractmethod
     def seen_by(self, name: str, path: Path) -> Path:
@@ -80,16 +82,16 @@ class RunningNetwork(ABC):
 
     @abstractmethod
     def send(self, name: str, paths: Iterable[Path]) -> None:
-        """Have a host or switch see these files as they are now."""
+        """Make the current content of these files visible to a host or switch."""
 
     @abstractmethod
     def fetch(self, name: str, path: Path) -> None:
-        """Have what a host or switch wrote at this place here, too."""
+        """Copy a file that a host or switch wrote to the same path on this machine."""
 
     @abstractmethod
     def clock_ahead_s(self, name: str) -> float:
-        """By how much CLOCK_MONOTONIC of a host or switch is ahead of ours."""
+        """Return by how many seconds CLOCK_MONOTONIC of a host or switch is ahead of ours."""
 
     @abstractmethod
     def wall_clock_ahead_s(self, name: str) -> float:
-        """By how much CLOCK_REALTIME of a host or switch is ahead of ours."""
+        """Return by how many seconds CLOCK_REALTIME of a host or switch is ahead of ours."""

@@ -1,6 +1,5 @@
-"""How an interface sends: at its link's rate (HTB), late where a delay is asked for (netem), and from one
-queue or from two, of which the first holds the protocol's messages without a value.
-"""
+"""Shape of what an interface sends: its link's rate (HTB), a delay if one is asked for (netem), and one queue
+or two, the first for the protocol's messages without a value."""
 
 from __future__ import annotations
 
@@ -14,43 +13,44 @@ from topologies.machine_check import tried_in_namespace
 USUAL_MTU_BYTES = 1500
 ETHERNET_HEADER_BYTES = 14
 BURST_S = 0.001
-"""What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
-# The protocol's, which this room knows nothing else of (a test compares).
+"""Seconds of the link's rate that an idle link may send at once; a fixed size would take long on a slow link.
+"""
+# KV_PORT, OP_AT and FIRST_OPS are the protocol's, of which this folder knows nothing else (a test compares).
 KV_PORT = 22341
 OP_AT = 20 + 8 + 1
-"""Of the protocol's `op`, counted from the IPv4 header, which has no options."""
+"""Offset in bytes of the protocol's `op` from the start of the IPv4 header, which has no options."""
 FIRST_OPS = (1, 3, 5, 6, 7, 8, 10, 13, 14)
 """GET, NOT_FOUND, PUT_ACK, REFUSED, STAT, FOUND, LIST, DELETE, DELETED: hosts' messages without a value."""
 _ROOT, _LINK, _FIRST, _LAST = "5:", "5:1", "5:10", "5:11"
 _LITTLE = "8bit"
-"""HTB's least rate: but for a packet a minute, what the two classes send is borrowed from the link, and that
-goes by their `prio`."""
+"""Lowest rate that HTB takes. Each class owns only this much and borrows the rest from the link, so its
+`prio` decides."""
 
 
 def burst_bytes(rate_bit_s: float, mtu_bytes: int = USUAL_MTU_BYTES) -> int:
-    """Return what a link of this rate lets through at once after it was idle."""
+    """Return the bytes that a link of this rate lets through at once after it was idle."""
     return max(2 * (ETHERNET_HEADER_BYTES + mtu_bytes), round(rate_bit_s * BURST_S / 8))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How an interface sends."""
+    """Shape of what an interface sends."""
 
     rate_bit_s: float
     delay_ms: float = 0.0
     queue_packets: int | None = None
-    """That wait in a queue, at most; None: the kernel's 1000."""
+    """Largest number of packets in a queue; None means the kernel's 1000."""
     mtu_bytes: int = USUAL_MTU_BYTES
-    """Of the longest packet that it sends."""
+    """Size of the longest packet that it sends."""
     requests_first: bool = False
-    """Whether the protocol's messages without a value have a queue of their own, before everything else: what
-    is not the protocol's can't push blocks aside, and a switch forwards no such message that is long."""
+    """Whether the protocol's messages without a value have a queue of their own, before everything else.
+    Other traffic goes with the blocks, and a switch forwards no such message that is long."""
 
     def commands(self, interface: str) -> Iterator[str]:
-        """tc's, for an interface that has no queues yet."""
+        """Yield the tc commands for an interface that has no queues yet."""
         device, rate = f"dev {interface}", f"{self.rate_bit_s:.0f}bit"
         burst = burst_bytes(self.rate_bit_s, self.mtu_bytes)
-        # With a quantum, or the kernel warns of its guess.
+        # Without a quantum, the kernel warns of its guess.
         bounds = f"burst {burst} cburst {burst} quantum {ETHERNET_HEADER_BYTES + self.mtu_bytes}"
         leaves = (_FIRST, _LAST) if self.requests_first else (_LINK,)
         default = leaves[-1].removeprefix(_ROOT)
@@ -65,7 +65,7 @@ class Shape:
             yield from self._queue(device, leaf, f"{number}:")
 
     def _queue(self, device: str, parent: str, handle: str) -> Iterator[str]:
-        """What waits in a class of HTB's, which has the kernel's queue otherwise."""
+        """Yield the commands for the queue in a class of HTB; with none, it has the kernel's queue."""
         if self.delay_ms:
             yield f"tc qdisc add {device} parent {parent} handle {handle} netem delay {self.delay_ms}ms"
             parent = f"{handle}1"
@@ -74,8 +74,10 @@ class Shape:
 
 
 def _requests() -> Iterator[str]:
-    """Filters of what carries no value. They read the message, not its length: what a host hands the kernel
-    as one is many messages."""
+    """Yield the filters of messages without a value.
+
+    They read the message, not its length: what a host hands the kernel as one packet is many messages.
+    """
     for op in FIRST_OPS:
         yield (
             f"parent {_ROOT} protocol ip prio 1 u32 match ip protocol {socket.IPPROTO_UDP} 0xff "
@@ -84,7 +86,7 @@ def _requests() -> Iterator[str]:
 
 
 def require(delay_ms: float, requests_first: bool) -> None:
-    """Raise TopologyError where the kernel lacks what these need: they are refused, never left out."""
+    """Raise TopologyError if the kernel lacks what these settings need; none is left out silently."""
     if said := tried_in_namespace(Shape(1e9).commands("weir0")):
         raise TopologyError(
             f"links get their rates from the kernel's HTB, which is not here (tc: {said}): load it (modprobe "

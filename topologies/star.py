@@ -1,4 +1,4 @@
-"""The star: every host on one switch.
+"""Star: every host on one switch.
 
 node1 ─┐       ┌─ store1
 node2 ─┼─ s1 ──┤
@@ -12,8 +12,10 @@ from topologies.fabric import NODE, STORE, SWITCH, WAITER_PORTS, Fabric
 
 
 def star(nodes: int, stores: int, rate_bit_s: float) -> Fabric:
-    """`nodes` inference nodes and `stores` storage nodes on one switch, all links of the same rate; without
-    storage nodes the nodes, two or more, lend one another what they hold."""
+    """Return a star of inference and storage nodes on one switch, whose links all have the same rate.
+
+    Without storage nodes, two or more nodes lend each other their DRAM.
+    """
     import networkx as nx  # takes long, and only what builds a network needs it
 
     if nodes < 1 or stores < 0 or nodes + stores < 2:

@@ -1,4 +1,4 @@
-"""The embedded switch: compiles programs in P4_16 for v1model to C, and runs them.
+"""The embedded switch: compiles P4_16 programs for v1model to C, and runs them.
 
 with v1model.Switch(v1model.compile_p4("program.p4")) as switch:
     outputs = switch.inject(1, packet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-# Imported when they are wanted: gRPC takes its settings from the environment when it is imported.
+# Imported on demand: gRPC takes its settings from the environment when it is imported.
 COMMANDS = {
     "switch": "v1model.cli",
     "compile": "v1model.p4c",

@@ -1,4 +1,4 @@
-"""Servers in Python of which no client can keep threads without end."""
+"""Servers in Python that bound the threads that clients can hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class BoundedThreads(ThreadingMixIn):
-    """Serves each connection in a thread of its own; one more than `max_connections` is closed."""
+    """Server mix-in with a thread for each connection; connections beyond `max_connections` are closed."""
 
     daemon_threads = True
     max_connections: int

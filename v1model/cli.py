@@ -44,18 +44,18 @@ OK, FAILURE, USAGE = 0, 1, 2
 LOG_DROPS_EVERY_S = 1.0
 END_S = 1.2  # from a signal to the end of the process at the latest
 
-# Reads and writes make protobuf messages by the thousand, which the collector walks again and again
-# for nothing: with Python's own thresholds (700, 10, 10) that takes half of the time of a large read.
+# Reads and writes make protobuf messages by the thousand, and each collection walks them in vain. With
+# Python's own thresholds (700, 10, 10) that takes half of the time of a large read.
 GC_THRESHOLDS = (100_000, 20, 20)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 after SIGTERM or SIGINT, 1 if it can't run, 2 for a command line that makes no sense."""
+    """Run the switch; returns 0 after SIGTERM or SIGINT, 1 if it can't run, 2 for a wrong command line."""
     try:
         options = parse_switch_options(list(sys.argv[1:] if arguments is None else arguments))
     except UsageError as error:
         return _fail(f"{error} (--help lists the options)", USAGE)
-    faulthandler.enable()  # a crash in the compiled program says where it was
+    faulthandler.enable()  # shows where the compiled program crashed
     handler = logging.StreamHandler()
     handler.setFormatter(_JsonLines() if options.log_json else logging.Formatter("weir-switch: %(message)s"))
     logging.basicConfig(level=logging.INFO if options.log_packets else logging.WARNING, handlers=[handler])
@@ -84,8 +84,8 @@ class _JsonLines(logging.Formatter):
 
 
 def _run(options: SwitchOptions) -> None:
-    """Serves until a signal ends it."""
-    # gRPC reads this when it is imported. What it has to say of an address, ServerError says better.
+    """Serve until a signal ends it."""
+    # gRPC reads this on import. ServerError says better what is wrong with an address.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from v1model.p4runtime.server import allow_connections
 
@@ -134,7 +134,7 @@ def _run(options: SwitchOptions) -> None:
             threading.Thread(target=files.run, args=arguments, name="files", daemon=True).start()
         _log_drops(engine, stopped)
     except (CompileError, DataPlaneError):
-        if not stopped.is_set():  # else it is the compiler that was ended
+        if not stopped.is_set():  # otherwise the compiler was ended
             raise
     finally:
         if thrift is not None:
@@ -142,18 +142,18 @@ def _run(options: SwitchOptions) -> None:
         ended = server.stop()
         engine.close()
     if not ended:
-        os._exit(OK)  # nobody waits any more for requests that are under way
+        os._exit(OK)  # do not wait for running requests
 
 
 def _end_in_time(stopped: threading.Event) -> None:
-    """Whoever floods the server or has it compile does not keep the process from its end."""
+    """End the process END_S after `stopped`, even if a client floods the server or has it compile."""
     stopped.wait()
     time.sleep(END_S)
     os._exit(OK)
 
 
 def _packet_files(options: SwitchOptions) -> PacketFiles:
-    """Raises ServerError, or OSError."""
+    """Return the packet files of the ports; raises ServerError or OSError."""
     try:
         return PacketFiles(options.ports)
     except ValueError as error:
@@ -161,8 +161,10 @@ def _packet_files(options: SwitchOptions) -> PacketFiles:
 
 
 def _p4runtime_server(options: SwitchOptions, engine: EmbeddedEngine) -> P4RuntimeServer:
-    """The server at the address that the options say, or at another port if that is in use and may be left.
-    Raises ServerError."""
+    """Return the server at the options' address, or at another port if theirs is in use and may be changed.
+
+    Raises ServerError.
+    """
     from v1model.p4runtime.server import P4RuntimeServer
 
     try:
@@ -175,7 +177,7 @@ def _p4runtime_server(options: SwitchOptions, engine: EmbeddedEngine) -> P4Runti
 
 
 def _log_drops(engine: EmbeddedEngine, stopped: threading.Event) -> None:
-    """Until `stopped`."""
+    """Log dropped packets until `stopped` is set."""
     drops = DropLog()
     while not stopped.wait(LOG_DROPS_EVERY_S):
         if statistics := engine.statistics():
@@ -183,7 +185,7 @@ def _log_drops(engine: EmbeddedEngine, stopped: threading.Event) -> None:
 
 
 class _OwnCalls:
-    """What weir-cli asks for beside P4Runtime."""
+    """Calls that weir-cli makes besides P4Runtime."""
 
     def __init__(self, engine: EmbeddedEngine, dispatcher: Dispatcher) -> None:
         self.statistics, self.limit_queues = engine.statistics, engine.limit_queues
@@ -203,7 +205,7 @@ def _listen(port: int, process: SwitchUnderP4Runtime, dispatcher: Dispatcher) ->
 
 
 def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime_pb2.ForwardingPipelineConfig:
-    """Return the pipeline of a P4 program, or of the device config that was made from one."""
+    """Return the pipeline of a P4 program, or of a device config that was made from one."""
     is_source = program.suffix == ".p4"
     if is_source:
         config = DeviceConfig(str(program), preprocess(program))

@@ -1,6 +1,6 @@
-"""The usage of simple_switch_CLI's commands.
+"""Usage of simple_switch_CLI's commands.
 
-[X] is optional, and X... is one X or more.
+[X] is optional, and X... is one or more of X.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ USAGE = {
 
 
 def usage(name: str) -> str:
-    """Return a command as it is written, with what it takes."""
+    """Return a command with its arguments as usage text."""
     return f"{name} {USAGE[name]}".rstrip()
 
 
 def check_count(name: str, arguments: Sequence[str]) -> None:
-    """Raises ValueError with the usage if the command takes more arguments, or fewer."""
+    """Raise ValueError with the usage if the number of arguments is wrong."""
     words = USAGE[name].split()
     fewest = sum(not word.startswith("[") for word in words)
     if len(arguments) < fewest or ("..." not in USAGE[name] and len(arguments) > len(words)):

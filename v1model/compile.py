@@ -1,6 +1,6 @@
-"""From a P4 file to a loadable program, with a cache that knows a source text it has seen.
+"""Compilation of a P4 file to a loadable program, with a cache by the preprocessed text.
 
-The preprocessed text decides: a hit needs no parser, no checker, no C compiler.
+On a hit neither parser nor checker nor C compiler runs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ def compile_p4(
     tracing: Tracing = Tracing.OFF,
     quick: bool = False,
 ) -> CompiledProgram:
-    """Compile a v1model program; raises CompileError that says where and why it can't. `externs`: a C file
-    that implements the externs that are not v1model's; `tracing`: whether packets can be traced; `quick`: a
-    build that is sooner there will do (v1model.full_build has a switch go over to the full one)."""
+    """Compile a v1model program; raises CompileError that says where and why it can't be.
+
+    `externs` is a C file that implements the externs that are not v1model's. `tracing` says what can be
+    traced of packets. `quick` allows a build that is ready sooner (v1model.full_build replaces it by the full
+    one).
+    """
     from v1model.frontend.preprocess import preprocess
 
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
@@ -56,9 +59,11 @@ def compile_text(
     open_files: bool = False,
     max_errors: int = DEFAULT_MAX_ERRORS,
 ) -> CompiledProgram:
-    """Return the same for a text that `preprocess` has made from the file `name`. `open_files`: places in
-    errors may be looked up in the files that it names, because it was made here. `max_errors`: how many are
-    shown."""
+    """Compile a text that `preprocess` made from the file `name`, as `compile_p4` compiles a file.
+
+    With `open_files`, places of errors may be looked up in the files that the text names, because it was made
+    here. `max_errors` is the number of errors that are collected.
+    """
     entry = _entry(text, name, externs, sanitize=sanitize, tracing=tracing)
     compiled = _cached(entry)
     if compiled is None:
@@ -77,8 +82,10 @@ def compile_text(
 def find_compiled(
     text: str, name: str, externs: ExternSource | None = None, *, tracing: Tracing = Tracing.OFF
 ) -> CompiledProgram | None:
-    """Return what `compile_text` has made of the text before, if the cache still has it; perhaps a quick
-    build."""
+    """Return the program that `compile_text` has made of the text before, perhaps a quick build.
+
+    It is None if the cache does not have it.
+    """
     return _cached(_entry(text, name, externs, sanitize=False, tracing=tracing))
 
 
@@ -99,7 +106,7 @@ def _lower(
 
 
 def _cached(entry: Path) -> CompiledProgram | None:
-    """A compiled program from the cache; what is damaged there is removed."""
+    """Return a compiled program from the cache, or None; damaged ones are removed."""
     try:
         compiled = pickle.loads((entry / PICKLE).read_bytes())
         if isinstance(compiled, CompiledProgram):

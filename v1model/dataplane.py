@@ -1,6 +1,7 @@
-"""The control interface of a loaded program: what the P4Runtime server, the library form and the
-tests use. Names are the IR's (fully qualified control-plane names); values are Python ints; there
-is nothing of protobuf, gRPC or C here. `v1model.switch.Switch` implements it.
+"""Control interface of a loaded program, for the P4Runtime server, the library form and the tests.
+
+Names are the IR's (fully qualified control-plane names); values are Python ints. Nothing here depends on
+protobuf, gRPC or C. `v1model.switch.Switch` implements the interface.
 
 Every call is atomic against packets: a packet sees the state before it or after it.
 """
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
     from v1model.ir import ActionCall, Key, KeyMatch, Program, Table
 
-MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's, where the bigger one wins; BMv2's is this one less
+MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's, where the higher wins; BMv2's is this minus it
 MAX_REPLICAS = 1 << 16  # of a multicast group or clone session: copies that one packet becomes
 
 
 class DataPlaneError(Exception):
-    """`code` is one of gRPC's canonical names: ALREADY_EXISTS, NOT_FOUND, INVALID_ARGUMENT,
-    RESOURCE_EXHAUSTED, PERMISSION_DENIED, OUT_OF_RANGE, FAILED_PRECONDITION, UNIMPLEMENTED."""
+    """Refused control call. `code` is one of gRPC's canonical names.
+
+    They are ALREADY_EXISTS, NOT_FOUND, INVALID_ARGUMENT, RESOURCE_EXHAUSTED, PERMISSION_DENIED, OUT_OF_RANGE,
+    FAILED_PRECONDITION and UNIMPLEMENTED.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -37,7 +41,7 @@ class CounterValue:
 
 @dataclass(frozen=True, slots=True)
 class MeterConfig:
-    """Two-rate three-colour (RFC 2698): rates in units/s, bursts in units (packets or bytes)."""
+    """Two-rate three-colour meter (RFC 2698): rates in units/s, bursts in units (packets or bytes)."""
 
     cir: int
     cburst: int
@@ -49,7 +53,7 @@ Matches = tuple["KeyMatch | None", ...]  # one for each key, None for don't-care
 
 
 def matched(table: Table, matches: Matches) -> list[tuple[Key, KeyMatch | None]]:
-    """Return the keys that take a match, with their matches. A selector key takes none, but has a place."""
+    """Return the keys that take a match, with their matches: all except selector keys."""
     pairs = zip(table.keys, matches, strict=True)
     return [(key, match) for key, match in pairs if key.match_kind != "selector"]
 
@@ -62,7 +66,7 @@ def placed(table: Table, matches: Iterable[KeyMatch | None]) -> Matches:
 
 @dataclass(frozen=True, slots=True)
 class MeterCounts:
-    """What a meter has counted, by colour."""
+    """Packets and bytes that a meter has counted, by colour."""
 
     green: CounterValue = CounterValue()
     yellow: CounterValue = CounterValue()
@@ -70,8 +74,11 @@ class MeterCounts:
 
 
 class TableEntry(NamedTuple):
-    """matches: one per key, None for don't-care. action: an ActionCall, or for a table with an
-    action profile the member id or group id (`member`, `group`). priority 0 where keys need none."""
+    """Table entry. `matches` has one for each key, None for don't-care.
+
+    `action` is an ActionCall; in a table with an action profile `member` or `group` is an id instead.
+    `priority` is 0 where the keys need none.
+    """
 
     table: str
     matches: tuple[KeyMatch | None, ...]
@@ -98,7 +105,9 @@ class CloneSession:
 
 @dataclass(frozen=True, slots=True)
 class DigestConfig:
-    """max_list_size 0 counts as BMv2's 1,024; max_timeout_ns 0: never; ack_timeout_ns 0: no cache."""
+    """Configuration of a digest: max_list_size 0 is BMv2's 1,024, max_timeout_ns 0 none, ack_timeout_ns 0 no
+    cache.
+    """
 
     max_timeout_ns: int = 0
     max_list_size: int = 0
@@ -107,7 +116,7 @@ class DigestConfig:
 
 @dataclass(frozen=True, slots=True)
 class DigestList:
-    """data: one tuple of field values per sample, in the digest struct's order."""
+    """List of digest samples; `data` has one tuple of field values a sample, in the digest struct's order."""
 
     digest: str
     list_id: int
@@ -117,7 +126,7 @@ class DigestList:
 
 @dataclass(frozen=True, slots=True)
 class CustomCrc:
-    """Parameters of crc16_custom or crc32_custom, as simple_switch has them."""
+    """Parameters of crc16_custom or crc32_custom, as in simple_switch."""
 
     polynomial: int
     initial: int
@@ -128,7 +137,7 @@ class CustomCrc:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A packet that left the switch, and when, in microseconds of the switch's clock."""
+    """Packet that left the switch, with the time in microseconds of the switch's clock."""
 
     port: int
     data: bytes
@@ -143,8 +152,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """members: (member id, weight). watched: (member id, port): while the link of that port is down, the
-    member is not chosen."""
+    """Group of an action selector. `members` are (member id, weight).
+
+    `watched` are (member id, port): the member is not chosen while the link of the port is down.
+    """
 
     group_id: int
     members: tuple[tuple[int, int], ...] = field(default=())
@@ -154,9 +165,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class WireTable:
-    """How p4.v1.TableEntry names a table's parts. fields: id and kind ("exact", "lpm" …) of each key, in the
-    program's order; actions: id, name and the parameters' ids in order, of those that entries may have.
-    may_modify: a MODIFY concerns the action alone."""
+    """Names of a table's parts in p4.v1.TableEntry.
+
+    `fields` are id and kind ("exact", "lpm" …) of each key, in the program's order. `actions` are id, name
+    and parameter ids, in order, of the actions of entries. `may_modify` says that a MODIFY changes only the
+    action.
+    """
 
     id: int
     name: str
@@ -166,18 +180,20 @@ class WireTable:
 
 
 class EntryWriter(Protocol):
-    """Writes what is plain of a serialized p4.v1.WriteRequest, update by update, and leaves the rest."""
+    """Writer of the plain updates of a serialized p4.v1.WriteRequest; it leaves the others."""
 
     def write(self, request: bytes, cursor: int, most: int) -> tuple[int, int]:
-        """Does updates from the byte `cursor` on until `most` are done or one is not for it, because it is
-        wrong or more than a key and an action. How many it did, and where it stopped."""
+        """Do updates from the byte `cursor` on; returns how many were done, and where it stopped.
+
+        It stops after `most` updates, or at one that is wrong or more than a key and an action.
+        """
 
     def skip(self, request: bytes, cursor: int) -> int:
-        """Return where the update behind the one at `cursor` begins."""
+        """Return where the update after the one at `cursor` begins."""
 
 
 class DataPlane(Protocol):
-    """Errors are DataPlaneError. Indices out of range: OUT_OF_RANGE; unknown names: NOT_FOUND."""
+    """Control interface. Errors are DataPlaneError: OUT_OF_RANGE for indices, NOT_FOUND for unknown names."""
 
     program: Program
 
@@ -237,18 +253,24 @@ class DataPlane(Protocol):
 
     # events, packets
     def packet_out(self, data: bytes) -> None:
-        """Into the CPU port: data starts with the packet_out header, if the program has one."""
+        """Wait for events and return them; empty after `timeout_s`.
+
+        Events are packets for the CPU port (with packet_in header), due digest lists, and entries whose idle
+        timeout is over. Queues are bounded; events that did not fit are counted.
+        """
 
     def wait_events(self, timeout_s: float) -> list[Output | DigestList | TableEntry]:
-        """Blocks until something happened: packets for the CPU port (packet_in header in front),
-        due digest lists, and entries whose idle timeout ran out. Empty after `timeout_s`.
-        Queues are bounded; what did not fit is counted."""
+        """Wait for events and return them; empty after `timeout_s`.
+
+        Events are packets for the CPU port (with packet_in header), due digest lists, and entries whose idle
+        timeout is over. Queues are bounded; events that did not fit are counted.
+        """
 
     def interrupt_wait(self) -> None:
-        """A `wait_events` that goes on returns at once with what there is, else the next one."""
+        """Process no packet during the block; packets that arrive wait."""
 
     def paused(self) -> AbstractContextManager[None]:
-        """While inside, no packet is processed; those that come wait."""
+        """Process no packet during the block; those that arrive wait."""
 
     def reset(self) -> None:
-        """Back to the state after loading (RECONCILE_AND_COMMIT of another program makes a new one)."""
+        """Restore the state after loading (RECONCILE_AND_COMMIT of another program makes a new one)."""

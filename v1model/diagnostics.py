@@ -1,4 +1,4 @@
-"""All errors and warnings of a program: after an error the front end goes on behind its place."""
+"""All errors and warnings of a program: after an error the front end continues behind its place."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DEFAULT_MAX_ERRORS = 20  # p4c's
 
 
 class TooManyErrorsError(Exception):
-    """As many errors are found as are wanted."""
+    """The maximal number of errors was found."""
 
 
 class Diagnostics:
-    """The errors found so far, `max_errors` at most, and the warnings.
+    """Errors found so far, `max_errors` at most, and warnings.
 
-    A declaration that could not be read or checked is not there for what follows. Errors about names that
-    stand in it are not listed, because they may go away with its own error.
+    A declaration that could not be read or checked is missing in what follows. Errors about names that it
+    declares are not listed, because they may go away with its own error.
     """
 
     def __init__(self, max_errors: int = DEFAULT_MAX_ERRORS) -> None:
@@ -33,11 +33,11 @@ class Diagnostics:
         self._lost: set[str] = set()
 
     def warn(self, kind: str, message: str, span: Span, hint: str = "") -> None:
-        """Lists a warning, unless it is there."""
+        """Add a warning, unless it is there."""
         self.warnings.setdefault(CompileWarning(kind, message, span, hint))
 
     def add(self, error: CompileError) -> None:
-        """Lists an error, once; raises TooManyErrorsError with the last that is wanted."""
+        """Add an error, unless it is there; raises TooManyErrorsError at `max_errors`."""
         if error in self.errors or (error.missing and error.missing in self._lost):
             return
         self.errors.append(error)
@@ -45,12 +45,12 @@ class Diagnostics:
             raise TooManyErrorsError
 
     def lose(self, names: Iterable[str]) -> None:
-        """Says that the declarations of these names may be lost."""
+        """Record that the declarations of these names may be lost."""
         self._lost.update(names)
 
     @contextmanager
     def recovering(self, declared: str = "") -> Iterator[None]:
-        """Lists an error from inside instead of passing it on. `declared`: the name that is lost with it."""
+        """Add an error of the block instead of raising it. `declared` is the name that is lost with it."""
         try:
             yield
         except CompileError as error:
@@ -59,7 +59,7 @@ class Diagnostics:
                 self.lose([declared])
 
     def raise_found(self) -> None:
-        """Raises the first of the errors, with the others behind it; does nothing if there is none."""
+        """Raise the first error with the others attached; do nothing if there is none."""
         if self.errors:
             first, *others = self.errors
             first.others = tuple(others)

@@ -1,4 +1,4 @@
-"""What a switch drops of itself, in its log: a line for each port and reason, seldom when it goes on."""
+"""Log of the packets that a switch drops: a line for each port and reason, less often as it continues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_PORTS = {
     "transmit_drops": "to be sent, but the interface did not take them",
     "kernel_drops": "came faster than the switch took them",
 }
-# The causes that are not the program's will, but for those that a port has or that are logged at once.
+# Causes that the program does not intend, except those of ports and those that are logged at once.
 _OF_SWITCH = {
     "no_port": "for ports that are not attached or gone",
     "no_buffer": "without a free buffer",
@@ -36,9 +36,9 @@ _OF_SWITCH = {
 
 
 class DropLog:
-    """Compares a switch's counts with those that it has logged.
+    """Comparison of a switch's counts with those that were logged.
 
-    `clock` gives seconds. A reason that goes on is logged after 1, 2, 4 ... 60 s.
+    `clock` returns seconds. A continuing reason is logged after 1, 2, 4 ... 60 s.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,7 +51,7 @@ class DropLog:
         for key, count, reason in _counts(statistics):
             known = self._logged.get(key, 0)
             not_before, pause = self._pauses.get(key, (0.0, FIRST_PAUSE_S))
-            if count < known:  # another switch, which counts anew
+            if count < known:  # another switch, which counts from 0
                 known = self._logged[key] = 0
             if count == known or self._clock() < not_before:
                 continue
@@ -63,7 +63,7 @@ class DropLog:
 
 
 def _counts(statistics: Statistics) -> Iterator[tuple[tuple[str, str], int, str]]:
-    """((port, reason), packets, reason in words) of all that is not 0."""
+    """Yield ((port, reason), packets, reason in words) of all counts that are not 0."""
     for number, port in statistics["ports"].items():
         for name, reason in _OF_PORTS.items():
             if count := int(str(dict(port)[name])):

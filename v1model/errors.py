@@ -1,4 +1,4 @@
-"""What a user sees when a program is refused: file, line, the source line, a caret and the reason."""
+"""Errors and warnings that a user sees: file, line, source line, caret and reason."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from v1model.frontend.ast import Span
 
 C_LIMIT = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
-"""Matches what C compilers and preprocessors print when a limit on time or memory ends them."""
+"""Pattern of what C compilers and preprocessors print when a limit on time or memory ends them."""
 
 
 class CompileError(Exception):
-    """A P4 program that is wrong. `span` says where, the message what, `hint` what to do.
+    """A P4 program has an error. `span` says where, the message what, `hint` what to do.
 
-    `others` are the errors that were found behind this one. `missing` is the name that was not found.
+    `others` are the errors that were found after this one. `missing` is the name that was not found.
     """
 
     def __init__(self, message: str, span: Span | None = None, hint: str = "", *, missing: str = "") -> None:
@@ -29,7 +29,7 @@ class CompileError(Exception):
 
     @property
     def all(self) -> tuple[CompileError, ...]:
-        """Return this error and those that were found behind it."""
+        """Return this error and those that were found after it."""
         return (self, *self.others)
 
     def render(self, source_line: str = "") -> str:
@@ -43,7 +43,7 @@ class UnsupportedError(CompileError):
 
 @dataclass(frozen=True, slots=True)
 class CompileWarning:
-    """A place in a legal program that probably is not meant so; `kind` is p4c's name for it."""
+    """A place in a legal program that is probably a mistake; `kind` is p4c's name for it."""
 
     kind: str
     message: str
@@ -69,7 +69,7 @@ def render_message(severity: str, message: str, span: Span | None, hint: str, so
 
 @contextmanager
 def located(span: Span | None) -> Iterator[None]:
-    """Gives an error from inside a place, if it has none of its own: that of what holds it."""
+    """Give errors of the block this place, if they have none of their own."""
     try:
         yield
     except CompileError as error:

@@ -1,4 +1,4 @@
-"""A switch that began with a quick build of its program gets the full one as soon as that is made."""
+"""Replacement of a switch's quick build by the full one as soon as that is made."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_turn = Lock()  # one build at a time in a process, however many programs it is given
+_turn = Lock()  # one build at a time in a process
 
 
 def make_full_build(switch: Switch) -> Thread | None:
-    """Has the full build made in a thread of its own, after which the switch goes over to it; None if it runs
-    that already. The thread ends with the process, and leaves a switch alone that is closed meanwhile."""
+    """Start a thread that makes the full build and lets the switch use it; None if it already does.
+
+    The thread ends with the process, and leaves a switch alone that is closed meanwhile.
+    """
     if switch.compiled.quick is None:
         return None
     thread = Thread(target=_finish, args=(switch,), name="v1model-full-build", daemon=True)

@@ -1,5 +1,7 @@
-"""Work on many files, each in a process of its own with a time limit, so that no crash or endless loop
-of one harms the others."""
+"""Work on many files, each in a process of its own with a time limit.
+
+So no crash or endless loop of one harms the others.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
     from pathlib import Path
 
-    # What is done with a file: (result, reason).
+    # Work on a file; returns (result, reason).
     Work = Callable[[Path], tuple[str, str]]
 
 _fork = multiprocessing.get_context("fork")
@@ -24,7 +26,7 @@ _fork = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Outcome:
-    """`result` is a word of whoever does the work, `reason` says why."""
+    """Outcome of a task: `result` is a word that the work returns, `reason` says why."""
 
     name: str
     result: str
@@ -35,8 +37,10 @@ class Outcome:
 def run_all(
     tasks: Iterable[tuple[str, Path]], work: Work, failed: str, jobs: int, timeout_s: float
 ) -> Iterator[Outcome]:
-    """Outcomes of (name, path) tasks in the order in which they end; `failed` is the result of one whose
-    process raised, crashed or ran out of time."""
+    """Yield outcomes of (name, path) tasks in the order in which they end.
+
+    `failed` is the result of a task whose process raised, crashed or ran out of time.
+    """
     waiting = list(tasks)[::-1]
     running: list[_Job] = []
     try:
@@ -53,7 +57,7 @@ def run_all(
 
 
 class _Job:
-    """One file in a process of its own."""
+    """Task for one file, in a process of its own."""
 
     def __init__(self, name: str, path: Path, work: Work, failed: str, timeout_s: float) -> None:
         self._name, self._failed = name, failed
@@ -67,7 +71,9 @@ class _Job:
         sender.close()
 
     def outcome(self) -> Outcome:
-        """To be called when `receiver` is ready or the deadline has passed; ends the process."""
+        """End the process and return its outcome; call it when `receiver` is ready or the deadline has
+        passed.
+        """
         try:
             result, reason = self.receiver.recv() if self.receiver.poll() else (self._failed, "timed out")
         except EOFError:
@@ -83,7 +89,7 @@ class _Job:
 
 
 def _wait(running: list[_Job]) -> list[_Job]:
-    """The jobs that are done or late; waits for at least one."""
+    """Wait for at least one job that is done or late; return all such jobs."""
     timeout_s = max(0.0, min(job.deadline for job in running) - time.monotonic())
     ready = multiprocessing.connection.wait([job.receiver for job in running], timeout_s)
     now = time.monotonic()
@@ -93,7 +99,7 @@ def _wait(running: list[_Job]) -> list[_Job]:
 def _run(work: Work, path: Path, failed: str, sender: Connection) -> None:
     try:
         result = work(path)
-    except Exception as error:  # a bug of ours: the other files go on
+    except Exception as error:  # a bug of ours; the other files continue
         result = failed, f"{type(error).__name__}: {error}"
     sender.send(result)
     sender.close()

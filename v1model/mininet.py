@@ -1,4 +1,4 @@
-"""The embedded switch as a Mininet node. Nothing else of `v1model` needs Mininet.
+"""The embedded switch as a Mininet node. Nothing else in `v1model` needs Mininet.
 
 from functools import partial
 from mininet.net import Mininet
@@ -30,18 +30,18 @@ _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the switch when Minine
 
 
 class SwitchError(Exception):
-    """A switch that did not start, with what it said."""
+    """A switch did not start; the message has its output."""
 
 
 def _offloads_off(node: Any) -> None:
-    """A P4 switch would see the checksums and segments that hardware never finishes."""
+    """Turn offloads off: a P4 switch would see unfinished checksums and oversized segments."""
     for interface in node.intfList():
         if interface.name != "lo":
             node.cmd(f"ethtool -K {interface.name} rx off tx off sg off tso off gso off gro off")
 
 
 class P4Host(Host):  # type: ignore[misc] # mininet ships no types
-    """A host whose checksums are finished before they leave."""
+    """Host that finishes its checksums before packets leave."""
 
     def config(self, **parameters: Any) -> Any:
         result = super().config(**parameters)
@@ -50,11 +50,11 @@ class P4Host(Host):  # type: ignore[misc] # mininet ships no types
 
 
 class P4Switch(Switch):  # type: ignore[misc] # mininet ships no types
-    """Port N of the program is the interface sX-ethN.
+    """Embedded switch; port N of the program is the interface sX-ethN.
 
-    `program`: a P4 program or a device config; None: a controller will set one. `grpc_port` 0 takes a free
-    one; `address` is where P4Runtime is served once it runs. `options` go to weir-switch as they are, such
-    as ("--pcap", "pcaps"). What the switch prints is in the file `log`.
+    `program` is a P4 program or a device config; with None a controller will set one. `grpc_port` 0 takes a
+    free port. `address` is that of P4Runtime once the switch runs. `options` go to weir-switch unchanged,
+    such as ("--pcap", "pcaps"). The switch's stderr is in the file `log`.
     """
 
     _device_ids = itertools.count()
@@ -77,7 +77,7 @@ class P4Switch(Switch):  # type: ignore[misc] # mininet ships no types
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, controllers: Any) -> None:
-        """Raises SwitchError. Returns when packets are forwarded and P4Runtime is served."""
+        """Start the switch; return once packets are forwarded and P4Runtime is served. Raises SwitchError."""
         _offloads_off(self)
         self.log = tempfile.NamedTemporaryFile(prefix=f"{self.name}-", suffix=".log")  # noqa: SIM115
         # Not Node.popen: mnexec joins the mount namespace too, which leaves a chroot.
@@ -104,7 +104,7 @@ class P4Switch(Switch):  # type: ignore[misc] # mininet ships no types
         return [*_GUARD, sys.executable, "-m", "v1model", "switch", *general, "--", *target]
 
     def _first_line(self) -> str:
-        """What the switch says when it is ready; nothing if it ended or takes too long."""
+        """Return the switch's first line, printed when it is ready; "" if it ended or takes too long."""
         assert self._process is not None
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as selector:

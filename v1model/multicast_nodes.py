@@ -1,4 +1,4 @@
-"""BMv2's view of replication: nodes with handles, which groups are made of, and clone sessions of groups."""
+"""BMv2's view of replication: nodes with handles, groups of nodes, and clone sessions of groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Replication(Protocol):
-        """The part of a data plane that nodes need."""
+        """Part of a data plane that nodes need."""
 
         def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None: ...
         def multicast_groups(self) -> Mapping[int, tuple[Replica, ...]]: ...
@@ -24,7 +24,10 @@ MAX_NODES = 4096  # as many as BMv2 has
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Copies with one replication id. BMv2 has ports in a bit map, so copies leave in the order of ports."""
+    """Copies with one replication id.
+
+    BMv2 stores ports in a bit map, so copies leave in the order of ports.
+    """
 
     instance: int
     ports: tuple[int, ...]
@@ -34,8 +37,10 @@ class Node:
 
 
 class MulticastNodes:
-    """The nodes of one switch, and the groups made of them. Handles count from 0, the smallest that is free.
-    Raises ValueError for what does not exist."""
+    """Nodes of one switch, and groups of them. A new node gets the smallest free handle from 0 on.
+
+    Methods raise ValueError for groups and nodes that do not exist.
+    """
 
     def __init__(self, switch: Replication) -> None:
         self._switch = switch
@@ -44,7 +49,7 @@ class MulticastNodes:
         self._sessions: dict[int, int] = {}  # clone session: multicast group
 
     def create_group(self, group: int) -> None:
-        """Create a group without copies; one that is there already loses its own."""
+        """Create a group without copies; an existing group loses its copies."""
         self._groups[group] = []
         self._update(group)
 
@@ -53,7 +58,7 @@ class MulticastNodes:
         self._switch.set_multicast_group(group, None)
 
     def create_node(self, instance: int, ports: Iterable[int]) -> int:
-        """Create a node that belongs to no group yet. Returns its handle."""
+        """Create a node that belongs to no group yet; returns its handle."""
         if len(self._nodes) >= MAX_NODES:
             raise ValueError(f"there are {MAX_NODES} multicast nodes already")
         handle = next(number for number in range(MAX_NODES) if number not in self._nodes)
@@ -87,7 +92,7 @@ class MulticastNodes:
         self._update(group)
 
     def mirror(self, session: int, group: int) -> None:
-        """Have a clone session copy to a group, also after that has changed."""
+        """Make a clone session copy to a group, also after changes of the group."""
         self._sessions[session] = group
         if group in self._groups:
             self._update(group)
@@ -96,7 +101,7 @@ class MulticastNodes:
             self._switch.set_clone_session(session, CloneSession(replicas))
 
     def mirror_to_port(self, session: int, port: int) -> None:
-        """Have a clone session copy to one port."""
+        """Make a clone session copy to one port."""
         self._sessions.pop(session, None)
         self._switch.set_clone_session(session, CloneSession((Replica(port),)))
 
@@ -113,8 +118,7 @@ class MulticastNodes:
         return dict(self._nodes)
 
     def groups(self) -> dict[int, tuple[int, ...]]:
-        """Return the handles of the nodes of each group. Groups that were made in another way are not among
-        them."""
+        """Return the handles of each group's nodes, without groups that were made in another way."""
         return {group: tuple(handles) for group, handles in self._groups.items()}
 
     def _known(self, group: int) -> list[int]:

@@ -1,8 +1,7 @@
 """simple_switch_grpc's command line, as the embedded switch takes it.
 
-Options that the embedded switch can't honour are refused with what to use instead; those that make
-no difference to it (logging details) are accepted, so that scripts for BMv2 work unchanged, and
-said to be so when the switch starts.
+Options that the embedded switch can't honour are refused with an alternative. Options without an effect on it
+(logging details) are accepted, so that scripts for BMv2 work unchanged; a message at the start names them.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ options behind `--`:
 
 
 class UsageError(Exception):
-    """A command line that can't be used."""
+    """A command line is wrong."""
 
 
 @dataclass(frozen=True)
 class SwitchOptions:
-    """What the command line says. `program` None: wait for a pipeline over P4Runtime."""
+    """Options of the command line. With `program` None the switch waits for a pipeline over P4Runtime."""
 
     ports: dict[int, str]
     program: Path | None
@@ -66,7 +65,7 @@ class SwitchOptions:
     without_effect: tuple[str, ...] = ()
     thrift_port: int | None = None
     may_listen_elsewhere: bool = False  # at another port than `address` if that is in use
-    files_after_s: float | None = None  # packets are in files; they are taken after so long
+    files_after_s: float | None = None  # packets are in files, which are read after so many seconds
     priority_queues: int = 0
 
 
@@ -76,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_switch_options(arguments: list[str]) -> SwitchOptions:
-    """Raises UsageError. Exits after --help and --version, as argparse does."""
+    """Parse the command line; raises UsageError. Exits after --help and --version, as argparse does."""
     general, target = arguments, []
     if "--" in arguments:
         split = arguments.index("--")
@@ -180,7 +179,7 @@ def _target_parser() -> _Parser:
 
 
 def _add_recording(parser: _Parser) -> None:
-    """Traces and captures. Programs are compiled for them; without these options nothing of it is there."""
+    """Add options of traces and captures. Programs are compiled for these only if the options are given."""
     group = parser.add_argument_group("what packets do")
     group.add_argument(
         "--pcap",

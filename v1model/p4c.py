@@ -1,4 +1,4 @@
-"""The compiler's command line (`weir-p4c`, `python -m v1model compile`), as p4c-bm2-ss's."""
+"""Command line of the compiler (`weir-p4c`, `python -m v1model compile`), like that of p4c-bm2-ss."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORMATS = {
     ".txtpb": "text",
     ".pbtxt": "text",
 }
-# p4c's options that say how it works or what it shows, with the values that they take.
+# p4c's options about how it works or what it shows, with the number of their values.
 WITHOUT_EFFECT: dict[str, int | str | None] = {
     "--Wwarn": "?",
     "--Winfo": "?",
@@ -70,9 +70,9 @@ DRIVER = "p4c"  # the name under which -o is a folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compiles one program; 1, with the place and the reason, if it is refused."""
+    """Compile one program; returns 1, after printing place and reason, if it is refused."""
     given, warnings = take_warning_options(list(sys.argv[1:] if arguments is None else arguments))
-    # The value of such an option can only stand behind `=`.
+    # The value of such an option can only follow `=`.
     given = [f"{word}=" if WITHOUT_EFFECT.get(word) == "?" else word for word in given]
     options = _parser().parse_args(given, argparse.Namespace(warnings=warnings))
     for option in dict.fromkeys(options.without_effect):
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _config_path(given: str | None, program: Path) -> Path | None:
-    """Where the device config goes, if anywhere: a file, or into a folder, as always with p4c's driver."""
+    """Return the path of the device config, or None; a folder gets a file, as always with p4c's driver."""
     is_driver = Path(sys.argv[0]).name == DRIVER
     if given is None and not is_driver:
         return None

@@ -1,4 +1,4 @@
-"""Packets from pcap files and into pcap files instead of interfaces (`--use-files`)."""
+"""Packets from and to pcap files instead of interfaces (`--use-files`)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ logger = logging.getLogger(__name__)
 
 
 class PacketFiles:
-    """The ports of a switch as files. A port takes what is in NAME_in.pcap, if that is there, and sends to
-    NAME_out.pcap. Raises OSError, or ValueError for what is no pcap file."""
+    """Ports of a switch as files.
+
+    A port takes the packets in NAME_in.pcap, if that exists, and sends to NAME_out.pcap. Raises OSError, or
+    ValueError for a file in another format.
+    """
 
     def __init__(self, ports: Mapping[int, str]) -> None:
-        """`ports`: number to NAME, which may have folders in front."""
+        """Open the files; `ports` maps numbers to NAMEs, which may include folders."""
         self._inputs = {
             port: read_pcap(path)
             for port, name in ports.items()
@@ -34,8 +37,10 @@ class PacketFiles:
         self._outputs = {port: PcapFile(Path(f"{name}_out.pcap")) for port, name in ports.items()}
 
     def run(self, switch: Callable[[], Switch | None], stopped: threading.Event, wait_s: float) -> None:
-        """Take all packets in the order of their times, once `wait_s` have passed and there is a `switch`.
-        Then write what that sends of itself, until `stopped`. The program sees the time of the files."""
+        """Inject all packets in the order of their times, once `wait_s` have passed and there is a `switch`.
+
+        Then write what the switch sends by itself, until `stopped`. The program sees the time of the files.
+        """
         if stopped.wait(wait_s):
             return
         while (found := switch()) is None:
@@ -51,8 +56,11 @@ class PacketFiles:
             file.close()
 
     def _take_all(self, switch: Switch) -> tuple[int, int]:
-        """The numbers of packets taken and sent. Time begins with the first packet and never goes back: a
-        packet with an earlier time than the one before it in its file comes at once."""
+        """Inject all packets; returns the numbers of packets taken and sent.
+
+        Time begins with the first packet and never goes back: a packet with an earlier time than the one
+        before it comes at once.
+        """
         taken = sent = now_us = 0
         first_ns: int | None = None
         for time_ns, port, frame in self._in_order():
@@ -75,7 +83,7 @@ class PacketFiles:
             self._put(output.port, output.data, time_ns)
 
     def _put(self, port: int, frame: bytes, time_ns: int | None) -> int:
-        """How many files have the frame now."""
+        """Write a frame to its port's file; returns 1, or 0 if the port has none."""
         if port not in self._outputs:
             return 0
         self._outputs[port].write(frame, time_ns)

@@ -1,4 +1,4 @@
-"""Forwarding before control: the kernel's order between the threads of a switch process."""
+"""Precedence of forwarding over control between the threads of a switch process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 FORWARDING: Final = "v1model-forward"
-"""What the kernel calls the thread that forwards (15 characters at most)."""
+"""Name of the forwarding thread in the kernel (15 characters at most)."""
 
 _stepped_back = False
 
 
 def step_back() -> None:
-    """This thread, and those that it starts from now on, no longer interrupt others when they wake.
+    """Keep this thread, and those that it starts later, from preempting others when they wake.
 
     They run as batch work (sched(7), SCHED_BATCH): a P4Runtime request waits until forwarding pauses.
     """
@@ -24,8 +24,8 @@ def step_back() -> None:
 
 
 def come_forward() -> None:
-    """Undoes `step_back` for this thread, which forwards, and has the kernel know it by name."""
-    with contextlib.suppress(OSError):  # nothing depends on it but who watches
+    """Undo `step_back` for this thread, which forwards, and set its name in the kernel."""
+    with contextlib.suppress(OSError):  # only observers depend on it
         Path("/proc/thread-self/comm").write_text(FORWARDING)
     if _stepped_back:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -1,10 +1,10 @@
-"""Compiles what came over the network: in a process of its own, which has limits and can be killed.
+"""Compilation of programs from the network, in a process of its own that has limits and can be killed.
 
-A program's text decides how much work it is, so whoever sends one could keep a compiler busy for ever, take
-all memory, or find a fault in it. The process gets its task on standard input, opens no file that the text
-names, leaves what it makes in the cache and answers on standard output. It and each C compiler that it starts
-have the limits below; whoever waits for it kills the whole group when it takes too long, and so does the end
-of the switch.
+A program's text decides how much work it is. So a sender could keep a compiler busy for ever, take all
+memory, or find a fault in it. The process gets its task on standard input, opens no file that the text names,
+leaves its output in the cache and answers on standard output. It and each C compiler that it starts have the
+limits below. The waiting process kills the whole group if it takes too long, and the end of the switch kills
+it, too.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # p4/weir.p4 takes 1 s and 90 MB of the process, its full build 8 s and 200 MB of a C compiler.
 MAX_CPU_S = 60  # of each process
-MAX_DURATION_S = 300.0  # of all, on a machine that does other things
+MAX_DURATION_S = 300.0  # in all, on a busy machine
 MAX_MEMORY_BYTES = 2 << 30  # of each process
-MAX_FILE_BYTES = 256 << 20  # of a shared object; what is loaded is no larger
+MAX_FILE_BYTES = 256 << 20  # of a shared object, and so of a loaded program
 MAX_OPEN_FILES = 256
 MAX_ERROR_CHARACTERS = 1500  # of each part of an error: gRPC's clients take 8 KiB in all
 
@@ -43,8 +43,11 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Source:
-    """A text that `preprocess` has made, and what it is compiled for. `open_files`: places in errors may be
-    looked up in the files that it names, because who runs the switch made it, on this machine."""
+    """Text that `preprocess` has made, and settings of its compilation.
+
+    With `open_files`, places of errors may be looked up in the files that the text names, because the user of
+    the switch made it on this machine.
+    """
 
     text: str
     name: str
@@ -53,19 +56,21 @@ class Source:
     open_files: bool = False
 
     def find(self) -> CompiledProgram | None:
-        """Return what the cache has of this text, perhaps a quick build; None if it has nothing."""
+        """Return the cached program of this text, perhaps a quick build; None if there is none."""
         return find_compiled(self.text, self.name, self.externs, tracing=self.tracing)
 
     def compile(self) -> None:
-        """Puts a quick build into the cache; CompileError says where and why it can't."""
+        """Put a quick build into the cache; raises CompileError with place and reason if it can't."""
         compile_text(
             self.text, self.name, self.externs, tracing=self.tracing, quick=True, open_files=self.open_files
         )
 
 
 def sandboxed_compile(source: Source) -> CompiledProgram:
-    """Return the program, perhaps as a quick build, from the cache or a process of its own. Raises
-    CompileError, and OSError if what it made can't be kept."""
+    """Return the program, perhaps as a quick build, from the cache or compiled in a process of its own.
+
+    Raises CompileError, and OSError if the result can't be stored.
+    """
     compiled = source.find()
     if compiled is None:
         _run(source)
@@ -86,7 +91,7 @@ def sandboxed_finish(compiled: CompiledProgram) -> CompiledProgram:
 
 
 def _run(task: Source | CompiledProgram) -> None:
-    """Has a process do the task, and waits for it."""
+    """Run the task in a process, and wait for it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(building.PACKAGE.parent), *sys.path])}
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _CODE],
@@ -109,7 +114,7 @@ def _run(task: Source | CompiledProgram) -> None:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process, if it has not ended, and C compilers that it left."""
+    """Kill the process, if it has not ended, and C compilers that it left."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -144,13 +149,13 @@ def _death(code: int) -> str:
 
 
 def main() -> None:
-    """Does the task on standard input within the limits; what came of it goes to standard output."""
+    """Do the task on standard input within the limits, and print the result."""
     _set_limits()
     building.stay_in_group()
-    task = pickle.loads(sys.stdin.buffer.read())  # of the process that started this one
+    task = pickle.loads(sys.stdin.buffer.read())  # from the process that started this one
     sys.stdout.write(json.dumps(_answer(task)))
     sys.stdout.flush()
-    os._exit(0)  # threads that compile the runtime for a program that was refused end with the group
+    os._exit(0)  # threads that still compile the runtime for a refused program end with the group
 
 
 def _set_limits() -> None:
@@ -167,7 +172,7 @@ def _set_limits() -> None:
     # The soft limit's signal says which limit it was; the hard one kills.
     hard_s = resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CPU, (min(MAX_CPU_S, hard_s), hard_s))
-    # Nobody waits for it any more when the switch is killed.
+    # After the switch is killed, its result is no longer needed.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -1,5 +1,6 @@
-"""A compiled program in action: the control interface of `v1model.dataplane`, packets in and out by
-function calls (the library form), and ports on network interfaces.
+"""A compiled program in a switch: control interface, packets by function calls (library form), ports.
+
+The control interface is that of `v1model.dataplane`. Ports may be network interfaces.
 
     switch = Switch(compile_p4("pool.p4"))
     outputs = switch.inject(1, frame)
@@ -76,12 +77,12 @@ _RECORD = struct.Struct("=2IQ")
 
 
 class Switch:
-    """One switch with the state of its program; independent of all others in the process.
+    """Switch with the state of its program, independent of all others in the process.
 
-    Methods without a text of their own are those of `v1model.dataplane.DataPlane`, which says what they take.
-    Thread-safe. Every control call is atomic against packets. `cpu_port` is where packets for the
-    control plane go; `max_frame_bytes` the longest frame accepted. Use as a context manager, or
-    `close` it: that stops forwarding and frees everything.
+    Methods without a docstring are those of `v1model.dataplane.DataPlane`, which describes them. It is
+    thread-safe. Every control call is atomic against packets. `cpu_port` is the port for packets to the
+    control plane; `max_frame_bytes` is the longest accepted frame. Use it as a context manager, or `close`
+    it: that stops forwarding and frees everything.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Switch:
         self.close()
 
     def close(self) -> None:
-        """Stop forwarding and free the switch. Later calls (but for `close`) raise DataPlaneError."""
+        """Stop forwarding and free the switch. Later calls, except `close`, raise DataPlaneError."""
         self.stop()
         with self._lock:
             if not self._closed:
@@ -135,7 +136,7 @@ class Switch:
         return self._closed
 
     def go_over(self, compiled: CompiledProgram) -> None:
-        """Go on with another build of the same program. State, ports and packets in flight stay."""
+        """Continue with another build of the same program. State, ports and packets in flight stay."""
         library = Library(compiled.library)
         with self._lock, self._paused():
             self.handle.go_over(library)
@@ -153,9 +154,11 @@ class Switch:
     # --- packets ---------------------------------------------------------------------------------
 
     def inject(self, port: int, data: bytes, timestamp_us: int | None = None) -> list[Output]:
-        """Run one packet to completion; return what left the switch, in order, by ports that are not attached
-        to an interface. `timestamp_us` is the time that the program sees (default: now). While interfaces are
-        served (`start`), the packet joins their packets and nothing is returned."""
+        """Run one packet to completion; returns the packets that left by unattached ports, in order.
+
+        `timestamp_us` is the time that the program sees (default: now). While interfaces are served
+        (`start`), the packet joins their packets and nothing is returned.
+        """
         if not 0 <= port < PORTS:
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} is not within 0..{PORTS - 1}")
         with self._lock:
@@ -164,14 +167,18 @@ class Switch:
             return _outputs(self.handle.read("take_outputs"))
 
     def set_clock(self, now_us: int | None) -> None:
-        """Stop the switch's clock at `now_us`, in microseconds since its start, until the next call; None:
-        it is the machine's again. Meters, idle timeouts and packets without a time of their own go by it."""
+        """Stop the switch's clock at `now_us`, in microseconds since its start, until the next call.
+
+        With None it is the machine's clock again. Meters, idle timeouts and packets without a time use this
+        clock.
+        """
         with self._lock:
             self.handle.call("set_clock", _time_us(now_us))
 
     def advance(self, until_us: int | None = None) -> list[Output]:
-        """Let the time go on to `until_us`, or (None) until nothing waits in queues; return what left by
-        then."""
+        """Advance the time to `until_us`, or (None) until no packet waits in queues; returns what left by
+        then.
+        """
         with self._lock:
             self.handle.call("serve_queues", _time_us(until_us), until_us is not None)
             self._events.collect()
@@ -180,16 +187,21 @@ class Switch:
     # --- queues ----------------------------------------------------------------------------------
 
     def enable_queues(self, priorities: int = PRIORITIES) -> None:
-        """Put queues between ingress and egress, one of each port for each of the priorities; larger values
-        of standard_metadata.priority go to the last. Nothing waits in them before something limits a port."""
+        """Put queues between ingress and egress, one for each port and priority.
+
+        Larger values of standard_metadata.priority use the last queue. No packet waits in them until a port
+        is limited.
+        """
         with self._lock:
             self._queues.enable(priorities)
 
     def limit_queues(
         self, limits: Mapping[str, int], port: int | None = None, priority: int | None = None
     ) -> None:
-        """Change limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or
-        all, and enable queues. Rates without a priority are those of the whole port."""
+        """Change limits of one port or all, of one priority or all, and enable queues.
+
+        `binding.queues.QueueLimits` has the names. Rates without a priority are those of the whole port.
+        """
         with self._lock:
             self._queues.limit(limits, port, priority)
 
@@ -206,8 +218,7 @@ class Switch:
             self.handle.call("inject", self.cpu_port, data, len(data), NOW)
 
     def take_outputs(self) -> list[Output]:
-        """Return what left the switch because of `packet_out`, as from `inject`, and what left its queues by
-        now."""
+        """Return the packets that left because of `packet_out`, and those that left queues by now."""
         with self._lock:
             if self._queues.priorities:
                 self.handle.call("serve_queues", self.handle.call("now_us"), False)
@@ -222,8 +233,10 @@ class Switch:
     # --- traces ----------------------------------------------------------------------------------
 
     def trace(self, wanted: TraceFilter | None, on_event: Callable[[TraceEvent], None] | None = None) -> None:
-        """Trace the packets that `wanted` says, None: none, of a program compiled with `tracing`. Events go
-        to `on_event`, in whichever thread collects them, or wait for `take_trace`: the last 65,536."""
+        """Trace the packets that match `wanted` (None: none) of a program compiled with `tracing`.
+
+        Events go to `on_event`, in whichever thread collects them, or wait for `take_trace`: the last 65,536.
+        """
         if wanted is not None and self.compiled.tracing is Tracing.OFF:
             raise DataPlaneError("FAILED_PRECONDITION", "the program is not compiled to be traced (tracing=)")
         with self._lock:
@@ -243,8 +256,11 @@ class Switch:
     # --- interfaces ------------------------------------------------------------------------------
 
     def attach(self, port: int, interface: str) -> None:
-        """Make a network interface a port. Needs CAP_NET_RAW. The interface's checksum and segmentation
-        offloads must be off: the switch would see frames that were never finished."""
+        """Make a network interface a port; needs CAP_NET_RAW.
+
+        The interface's checksum and segmentation offloads must be off: the switch would see unfinished
+        frames.
+        """
         if not 0 <= port < PORTS or port in (DROP_PORT, self.cpu_port):
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} can't be an interface")
         if port in self._interfaces:
@@ -263,7 +279,7 @@ class Switch:
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        """While inside, nothing is forwarded; what arrives waits in the sockets."""
+        """Forward nothing during the block; arriving packets wait in the sockets."""
         was_running = self._forwarding is not None
         self.stop()
         try:
@@ -274,7 +290,7 @@ class Switch:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While inside, no packet is processed; those that come wait."""
+        """Process no packet during the block; those that arrive wait."""
         with self._lock, self._paused():
             yield
 
@@ -298,8 +314,11 @@ class Switch:
                 self._forwarding = None
 
     def statistics(self) -> Statistics:
-        """Return {"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}},
-        "queues": {port: {priority: {"packets": ...}}}}."""
+        """Return counts of drops by cause, of ports, and of queues by port and priority.
+
+        {"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}},
+        "queues": {port: {priority: {"packets": ...}}}}
+        """
         with self._lock:
             drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
             ports = {
@@ -336,8 +355,9 @@ class Switch:
             return self._tables.find(entry)
 
     def entries(self, table: str) -> Iterator[TableEntry]:
-        """Yield the entries that the table has now, each as it is when its turn comes, without those
-        deleted."""
+        """Yield the present entries of a table, each in its state at its turn, without those deleted
+        meanwhile.
+        """
         with self._lock:
             handles = self._tables.handles(table)
         return self._one_by_one(table, handles)
@@ -366,7 +386,7 @@ class Switch:
             return self._tables.direct_counter(entry)
 
     def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]:
-        """Yield the counts of this moment, but for entries that are deleted before their turn comes."""
+        """Yield the counts of this moment, except for entries that are deleted before their turn."""
         with self._lock:
             counts = self._tables.direct_counters(table)
         return ((entry, value) for handle, value in counts for entry in self._one_by_one(table, [handle]))
@@ -430,8 +450,11 @@ class Switch:
             self._arrays.set_register(name, index, value)
 
     def set_custom_crc(self, call: int, crc: CustomCrc) -> None:
-        """Have a call of crc16_custom or crc32_custom compute another CRC; `call` counts them in the order of
-        `compiled.custom_crcs`, which has their bits. Raises DataPlaneError if there is no such call."""
+        """Let a call of crc16_custom or crc32_custom compute another CRC; raises DataPlaneError if there is
+        none.
+
+        `call` is its position in `compiled.custom_crcs`, which has the calls' bits.
+        """
         if not 0 <= call < len(self.compiled.custom_crcs):
             raise DataPlaneError("NOT_FOUND", f"no call {call} with a custom CRC")
         bits = self.compiled.custom_crcs[call]
@@ -524,7 +547,7 @@ class Switch:
 
 
 def _time_us(given: int | None) -> int:
-    """A time as the runtime takes it; None: the clock's. Raises DataPlaneError."""
+    """Return a time for the runtime, None for the clock's; raises DataPlaneError."""
     if given is None:
         return NOW
     if not 0 <= given < NOW:

@@ -1,7 +1,7 @@
 """python -m v1model.testgen DIR: P4Testgen's tests of v1model programs, on the embedded switch.
 
-P4Testgen (p4testgen on PATH, part of p4lang's p4c) goes through a program symbolically and says, for each way
-through it, which packet takes it and what has to come out: an oracle that knows nothing of this switch.
+P4Testgen (p4testgen on PATH, part of p4lang's p4c) executes a program symbolically. For each way through it,
+it gives a packet that takes this way and the expected output: an oracle that knows nothing of this switch.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ OK, FAILURE, USAGE = 0, 1, 2
 
 
 def generate(program: Path, into: Path, tests: int, seed: int, timeout_s: float) -> list[Path]:
-    """Have P4Testgen write up to `tests` STF files for a program into a folder; return them. Raises
-    ValueError with what it said if it made none."""
+    """Let P4Testgen write up to `tests` STF files for a program into a folder; returns their paths.
+
+    Raises ValueError with its output if it made none.
+    """
     into.mkdir(parents=True, exist_ok=True)
     command = [
         *(GENERATOR, "--target", "bmv2", "--arch", "v1model", "--test-backend", "STF"),
@@ -48,13 +50,13 @@ def generate(program: Path, into: Path, tests: int, seed: int, timeout_s: float)
 
 
 def run_generated(program: Path, tests: Sequence[Path], jobs: int, timeout_s: float) -> Iterator[Outcome]:
-    """Run tests of one program; outcomes in the order in which they end."""
+    """Run tests of one program; yields outcomes in the order in which they end."""
     named = [(path.stem, path) for path in tests]
     return isolation.run_all(named, partial(run_one, program=program, quick=True), FAILED, jobs, timeout_s)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: no test failed; 1: some did; 2: usage, or P4Testgen is not there."""
+    """Generate and run tests; returns 0 if none failed, 1 if some did, 2 for usage or without P4Testgen."""
     options = _options(arguments)
     if shutil.which(GENERATOR) is None:
         print(f"{GENERATOR} is not on PATH: it comes with p4lang's p4c", file=sys.stderr)

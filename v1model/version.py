@@ -1,4 +1,4 @@
-"""`--version` of the switch's programs: the version that is installed."""
+"""Option `--version` of the switch's programs: the installed version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DISTRIBUTION = "weir-switch"
 
 
 class Version(argparse.Action):
-    """Prints the program's name, its version and `const`, which says what it speaks, and ends the program."""
+    """Action that prints the program's name, version and `const` (what it speaks), and ends the program."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, const: str, **_: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, const=const, help="print the version, and end")
@@ -23,7 +23,7 @@ class Version(argparse.Action):
 
 
 def installed() -> str:
-    """Return the version of the installed distribution; "unknown" where the files were only copied."""
+    """Return the version of the installed distribution; "unknown" if the files were only copied."""
     try:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Which warnings the compiler shows, and which refuse a program: `-Wno-KIND`, `--Werror` and p4c's forms."""
+"""Options of warnings that are shown, and that refuse a program: `-Wno-KIND`, `--Werror` and p4c's forms."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ ALL = frozenset({"*"})
 
 @dataclass(frozen=True)
 class WarningOptions:
-    """The kinds that are not shown, and those that are errors; `ALL` is all of them."""
+    """Kinds of warnings that are hidden, and those that are errors; `ALL` is all of them."""
 
     hidden: frozenset[str] = frozenset()
     errors: frozenset[str] = frozenset()
 
     def show(self, warnings: Iterable[CompileWarning]) -> bool:
-        """Writes the warnings to standard error. Return whether none of them refuses the program."""
+        """Write the warnings to standard error; returns whether none of them refuses the program."""
         refused = 0
         for warning in warnings:
             is_error = self.errors == ALL or warning.kind in self.errors
@@ -48,7 +48,10 @@ class WarningOptions:
 
 
 def take_warning_options(arguments: list[str]) -> tuple[list[str], WarningOptions]:
-    """Return the arguments without those about warnings, and what those say. Unknown kinds are p4c's."""
+    """Return the arguments without those about warnings, and the options that those give.
+
+    Unknown kinds are p4c's.
+    """
     hidden: set[str] = set()
     errors: set[str] = set()
     rest = []

@@ -1,4 +1,4 @@
-"""Options of BMv2's tools that make no difference here: accepted, so that scripts work, and said to be so."""
+"""Options of BMv2's tools without an effect here: accepted, so that scripts work, and reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Note(argparse.Action):
 
 
 def accept(parser: argparse.ArgumentParser, options: Mapping[str, int | str | None]) -> None:
-    """Options with their argparse `nargs`; those given are listed in `without_effect`."""
+    """Add options with their argparse `nargs`; those that are given are listed in `without_effect`."""
     parser.set_defaults(without_effect=[])
     for option, nargs in options.items():
         parser.add_argument(option, action=_Note, nargs=nargs, help=argparse.SUPPRESS)

@@ -1,5 +1,5 @@
-"""Weir for those who read its results: `weir.results` loads what experiments wrote. `weir.logs`, which needs
-nothing else, is how all processes log.
+"""Tools for reading what Weir writes: `weir.results` loads experiments' results, `weir.logs` the logs.
 
-Everything else lives in rooms of its own (docs/architecture.md).
+`weir.logs` is also how all processes log; it needs the standard library only. All other code is in folders of
+its own (docs/architecture.md).
 """

@@ -1,10 +1,10 @@
-"""One format for the logs of all processes: JSON lines where they are kept, text where a person reads them.
+"""One format for the logs of all processes: JSON lines in files, text on a terminal.
 
     {"time": 1763796000.123, "level": "warning", "process": "store1", "logger": "hostlib.storage.storage",
      "message": ...}
 
-`time` is in seconds since 1970; `exception` is there where one was logged. What a process says besides, such
-as an interpreter's last words, is read as records, too (`read_line`). Needs the standard library only.
+`time` is in seconds since 1970. `exception` is present if one was logged. Lines that are not JSON, such as an
+interpreter's last words, become records, too (`read_line`). Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Final
 
 LEVEL_VARIABLE: Final = "WEIR_LOG"
-"""Environment variable with the least level that processes log: debug, info, warning (the default), error."""
+"""Environment variable with the lowest level that is logged: debug, info, warning (the default) or error."""
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 MAX_MESSAGE_CHARACTERS: Final = 4000
 MAX_TAIL_BYTES: Final = 1 << 16
@@ -44,18 +44,18 @@ class Record:
     exception: str = ""
 
     def to_json(self) -> str:
-        """Return the record as it is kept."""
+        """Return the record as a line of JSON, without empty fields."""
         return json.dumps({name: value for name, value in asdict(self).items() if value != ""})
 
     def to_text(self) -> str:
-        """As a person reads it; an exception takes more lines."""
+        """Return the record as text for a person; an exception is indented on lines of its own."""
         clock = time.strftime("%H:%M:%S", time.localtime(self.time)) + f".{int(self.time % 1 * 1000):03}"
         head = f"{clock} {self.level:<8} {self.process}: {self.message}"
         return "\n".join([head, *(f"    {line}" for line in self.exception.splitlines())])
 
     @property
     def severity(self) -> int:
-        """logging's number for the level."""
+        """Return logging's number for the level."""
         return int(getattr(logging, self.level.upper()))
 
 
@@ -72,7 +72,7 @@ class _Formatter(logging.Formatter):
 
 
 def begin(process: str) -> None:
-    """Have this process log to stderr, its crashes too: JSON lines, text on a terminal."""
+    """Make this process log to stderr: text on a terminal, else JSON lines. Crashes are logged, too."""
     level = os.environ.get(LEVEL_VARIABLE, "warning")
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter(process, as_json=not sys.stderr.isatty()))
@@ -94,8 +94,10 @@ def _log_thread_crash(crash: threading.ExceptHookArgs) -> None:
 
 
 def read_line(line: str, process: str, now_s: float) -> Record:
-    """Return a line of a process's log; what is not JSON of ours is a message at the time at which it was
-    read."""
+    """Parse a line of a process's log.
+
+    A line that is not a record in JSON becomes the message of a record with the time `now_s`.
+    """
     try:
         given: dict[str, Any] = json.loads(line)
         level, logger = str(given["level"]), str(given.get("logger", ""))
@@ -116,7 +118,7 @@ def _level_of(text: str) -> str:
 
 
 def last_lines(path: Path, process: str) -> list[str]:
-    """Return the last lines of a process's log, as a person reads them; none for a file that is not there."""
+    """Return the last lines of a process's log as text, at most LAST_LINES; none if it can't be read."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_TAIL_BYTES))
@@ -127,7 +129,7 @@ def last_lines(path: Path, process: str) -> list[str]:
     lines: deque[str] = deque(maxlen=LAST_LINES)
     for line in tail.splitlines():
         if lines and lines[0].startswith(_DUMP) and len(lines) == LAST_LINES:
-            break  # what a dump says first says most: it has the innermost call
+            break  # a dump's first lines say most: they have the innermost call
         if line.startswith(_DUMP):
             lines.clear()
         if line.strip():

@@ -1,7 +1,7 @@
-"""What experiments left, as numpy tables: `weir.results.load("results/run")`.
+"""Results of experiments as numpy tables: `weir.results.load("results/run")`.
 
-Works on the folder of any experiment: `summary` is its summary.json. `make run` leaves details beside it, and
-`plays` then has the play that stands for each mode.
+`load` reads the folder of any experiment: `summary` is its summary.json. `make run` also writes details; for
+its folders, `plays` has the run that represents each mode.
 """
 
 from __future__ import annotations
@@ -20,46 +20,53 @@ __all__ = ["Play", "Results", "ResultsError", "load"]
 
 
 class ResultsWarning(UserWarning):
-    """A run of an earlier version, which did not write all that this one does."""
+    """Warning that an earlier version recorded the run and did not write all that this version writes."""
 
 
 class ResultsError(Exception):
-    """A folder without results, or with some that can't be read; the message says which file and why."""
+    """Error for a folder without results, or with unreadable ones; the message says which file and why."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """One play of `make run`, in full."""
+    """One run of a mode in `make run`, in full."""
 
     result: Mapping[str, Any]
-    """Its figures, as in summary.json."""
+    """Figures of the run, as in summary.json."""
     requests: NDArray[np.void]
-    """A row a request: node, arrival_s, fetch_s, queue_s, prefill_s, ttft_s, end_s (NaN for what it did not
-    come to); what the fetch waited for, which adds up to it: wait_queued_s, wait_probing_s, wait_merged_s,
-    wait_pool_s, wait_home_s; and blocks by source: gpu, dram, pool, remote, recomputed."""
+    """Table with a row for each request.
+
+    Columns: node, arrival_s, fetch_s, queue_s, prefill_s, ttft_s and end_s (NaN for a step that the request
+    did not reach); wait_queued_s, wait_probing_s, wait_merged_s, wait_pool_s and wait_home_s, which say what
+    the fetch waited for and add up to its time; and numbers of blocks by source: gpu, dram, pool, remote,
+    recomputed.
+    """
     timeline: NDArray[np.void]
-    """A row each half second, counters since the start: t_s, completed, resident, hits, admitted, evicted,
-    digests, and for each link `LINK to` and `LINK from`, bytes to the switch and from it."""
+    """Table with a row for each half second. Counters count from the start.
+
+    Columns: t_s, completed, resident, hits, admitted, evicted, digests, and for each link `LINK to` and `LINK
+    from`: bytes to the switch and from it.
+    """
     get_ms: NDArray[np.float64]
-    """Block requested to block checked, in order of size."""
+    """Milliseconds from a block's request until the block was checked, in ascending order."""
     missing: tuple[str, ...] = ()
-    """Names of what the version that recorded the run did not write, such as `requests.waits_s`. Times that
-    follow from it are NaN, counts are -1."""
+    """Names of fields that the version that recorded the run did not write, such as `requests.waits_s`. Times
+    that follow from them are NaN, counts are -1."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What an experiment wrote."""
+    """Results of one experiment."""
 
     summary: Mapping[str, Any]
     plays: Mapping[str, Play]
-    """By mode; empty for experiments that leave no details."""
+    """Runs by mode; empty for experiments that write no details."""
 
 
 def load(folder: str | Path) -> Results:
-    """Return the results in a folder, of this version or an earlier one; raises ResultsError.
+    """Return the results in a folder, written by this version or an earlier one; raises ResultsError.
 
-    What an earlier version did not write is in `missing` of each play, and a ResultsWarning names it.
+    If an earlier version left fields out, `missing` of each run lists them, and a ResultsWarning names them.
     """
     path = Path(folder)
     summary = _read(path / "summary.json")
@@ -95,9 +102,9 @@ def _read(path: Path) -> dict[str, Any]:
 _TIMES = ("arrival_s", "fetch_s", "queue_s", "prefill_s", "ttft_s", "end_s")
 _SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 _WAITS = ("queued", "probing", "merged", "pool", "home")
-"""First words of what a fetch waited for (hostlib.model.waits): homes have an address behind it."""
+"""First words of the names of waits (hostlib.model.waits); for homes, an address follows."""
 _ABSENT = -1
-"""Stands for a count that the run did not write."""
+"""Placeholder for a count that the run did not write."""
 _COUNTERS = ("completed", "resident", "hits", "admitted", "evicted", "digests")
 
 
@@ -136,14 +143,14 @@ def _play(run: Mapping[str, Any]) -> Play:
 
 
 class _Records:
-    """The records of a list of a play, and which of their keys an earlier version did not write."""
+    """Records of one list of a run; `missing` names the keys that an earlier version did not write."""
 
     def __init__(self, run: Mapping[str, Any], name: str) -> None:
         self._name, self._records = name, run.get(name, [])
         self.missing = set() if name in run else {name}
 
     def column(self, key: str, otherwise: Any) -> list[Any]:
-        """Return a key of all records; `otherwise` for a record without it."""
+        """Return the value of `key` in each record, `otherwise` where a record lacks it."""
         if any(key not in record for record in self._records):
             self.missing.add(f"{self._name}.{key}")
         return [record.get(key, otherwise) for record in self._records]

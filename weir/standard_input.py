@@ -1,4 +1,4 @@
-"""Standard input as the line of command of a long-running process. Needs the standard library only."""
+"""Reader of standard input as the command line of a long-running process. Needs the standard library only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def follow_commands(on_line: Callable[[str], bool], on_end: Callable[[], None]) -> None:
-    """Hand each line of standard input to `on_line`, in a thread of its own; call `on_end` when it ends.
+    """Pass each line of standard input to `on_line`, in a thread of its own; call `on_end` when input ends.
 
-    `on_line` returns False to end it. The end of standard input means that whoever started the process is
-    gone. Where standard input is /dev/null, as systemd and nohup have it, nobody can say anything: then only
-    signals end the process.
+    `on_line` returns False to stop reading. When standard input ends, the process that started this one is
+    gone. If standard input is /dev/null, as under systemd and nohup, nothing is read: only signals end the
+    process.
     """
     if not _is_null():
         threading.Thread(target=_follow, args=(on_line, on_end), daemon=True).start()

@@ -1,2 +1,1 @@
-"""What is asked of the system: traces, generators, block keys, costs and the scale model. Imports no other
-room."""
+"""Workload: traces, generators, block keys, costs and the scale model. Imports no other folder."""

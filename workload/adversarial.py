@@ -1,6 +1,7 @@
-"""Adversarial shapes: each defeats some way of choosing what to keep. Streams of sessions, as in `shapes.py`.
+"""Adversarial shapes: each defeats one way to choose what a cache keeps. Sessions are as in `shapes.py`.
 
-Sizes are relative to HOT_BLOCKS, so a shape is hardest for a pool of about that many blocks."""
+Sizes are relative to HOT_BLOCKS, so a shape is hardest for a pool of about that many blocks.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from random import Random
 from workload.drafts import Draft, Sessions, Shape, starts, zipf_weights
 
 HOT_BLOCKS = 1000
-"""The working set that the shapes are built around."""
+"""Number of blocks in the working set that the shapes are built around."""
 BLOCK_TOKENS = 512
 CHAIN_BLOCKS = 10
 _CHAINS = HOT_BLOCKS // CHAIN_BLOCKS
@@ -22,7 +23,7 @@ def _request(now_s: float, name: str) -> list[Draft]:
 
 
 def _zipf(rng: Random, prefix: str, chains: int, exponent: float = 0.9) -> Iterator[str]:
-    """Names of chains, the first the most popular."""
+    """Yield names of chains, drawn by a Zipf law; the first name is the most popular."""
     weights = zipf_weights(chains, exponent)
     names = [f"{prefix} {rank}" for rank in range(chains)]
     while True:
@@ -30,7 +31,7 @@ def _zipf(rng: Random, prefix: str, chains: int, exponent: float = 0.9) -> Itera
 
 
 def scan_floods(rng: Random, per_s: float) -> Sessions:
-    """Yield a popular set, and floods of chains asked once, each several pools long."""
+    """Yield requests for a popular set and, in every second phase, mostly for chains asked for only once."""
     popular, scanned = _zipf(rng, "hot", 2 * _CHAINS), count()
     for number, now_s in enumerate(starts(rng, per_s)):
         flooded = number // (4 * _CHAINS) % 2
@@ -38,21 +39,22 @@ def scan_floods(rng: Random, per_s: float) -> Sessions:
 
 
 def one_hit_wonders(rng: Random, per_s: float) -> Sessions:
-    """Most requests are for chains that never return, the others for a popular set."""
+    """Yield requests of which 70 % are for chains that never return, the others for a popular set."""
     popular, wonders = _zipf(rng, "hot", 4 * _CHAINS), count()
     for now_s in starts(rng, per_s):
         yield _request(now_s, f"wonder {next(wonders)}" if rng.random() < 0.7 else next(popular))
 
 
 def loop(rng: Random, per_s: float) -> Sessions:
-    """Yield the same chains in the same order again and again, a fifth more than HOT_BLOCKS."""
+    """Yield the same chains in the same order again and again: a fifth more than HOT_BLOCKS."""
     chains = _CHAINS * 6 // 5
     for number, now_s in enumerate(starts(rng, per_s)):
         yield _request(now_s, f"loop {number % chains}")
 
 
 def phases(rng: Random, per_s: float) -> Sessions:
-    """Popularity, recency and a loop by turns: what is right in one phase is wrong in the next."""
+    """Yield phases of popularity, recency and a loop in turn: what is right in one phase is wrong in the
+    next."""
     popular, fresh = _zipf(rng, "popular", 4 * _CHAINS), 0
     for number, now_s in enumerate(starts(rng, per_s)):
         phase, step = divmod(number, 12 * _CHAINS)
@@ -67,7 +69,7 @@ def phases(rng: Random, per_s: float) -> Sessions:
 
 
 def inversions(rng: Random, per_s: float) -> Sessions:
-    """Now and then the most popular chains become the least popular ones: counts mislead."""
+    """Yield requests by popularity, which is inverted from time to time: counts mislead."""
     chains = 4 * _CHAINS
     weights = zipf_weights(chains, 1.0)
     for number, now_s in enumerate(starts(rng, per_s)):
@@ -77,8 +79,10 @@ def inversions(rng: Random, per_s: float) -> Sessions:
 
 
 def due_turns(rng: Random, per_s: float) -> Sessions:
-    """Yield each chain exactly once more, after twice HOT_BLOCKS: what was asked for last is the wrong
-    guess."""
+    """Yield each chain exactly twice, the second time after about 2 * HOT_BLOCKS blocks.
+
+    The chains that were asked for last are thus the wrong ones to keep.
+    """
     waiting: list[str] = []
     for number, now_s in enumerate(starts(rng, per_s)):
         if len(waiting) > 2 * _CHAINS and rng.random() < 0.5:
@@ -89,8 +93,11 @@ def due_turns(rng: Random, per_s: float) -> Sessions:
 
 
 def soon_again(rng: Random, per_s: float) -> Sessions:
-    """By turns chains that never return beside a popular set, and chains that each return once, soon: the
-    newest is what to let go, then what to keep."""
+    """Yield two kinds of phases in turn, which call for opposite choices.
+
+    In the first, most chains never return and the others are a popular set: the newest should leave. In the
+    second, each chain returns once, and soon: the newest should stay.
+    """
     popular, wonders = _zipf(rng, "hot", 4 * _CHAINS), count()
     waiting: list[str] = []
     for number, now_s in enumerate(starts(rng, per_s)):
@@ -105,7 +112,7 @@ def soon_again(rng: Random, per_s: float) -> Sessions:
 
 
 def decoys(rng: Random, per_s: float) -> Sessions:
-    """Chains asked for in bursts and then never again, beside some asked for seldom and for ever."""
+    """Yield bursts of requests for chains that then never return, beside chains asked for rarely for ever."""
     steady, burst, left = _zipf(rng, "steady", _CHAINS, 0.1), 0, 0
     for now_s in starts(rng, per_s):
         if rng.random() < 0.4:
@@ -118,7 +125,11 @@ def decoys(rng: Random, per_s: float) -> Sessions:
 
 
 def flood(rng: Random, per_s: float) -> Sessions:
-    """One tenant repeats a loop far larger than the pool, at nine times the rate of another's popular set."""
+    """Yield requests of two tenants: one repeats a loop far larger than the pool, the other has a popular
+    set.
+
+    The loop has nine times the popular set's rate.
+    """
     popular = _zipf(rng, "tenant 1 hot", _CHAINS // 2)
     for number, now_s in enumerate(starts(rng, per_s)):
         name = next(popular) if rng.random() < 0.1 else f"tenant 0 loop {number % (10 * _CHAINS)}"

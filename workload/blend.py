@@ -1,10 +1,10 @@
-"""CacheBlend (arXiv 2405.16444) as nodes and the simulator do it: which of a request's blocks are blended.
+"""CacheBlend (arXiv 2405.16444) as nodes and the simulator run it: which blocks of a request are blended.
 
-What a prefix of the chain has is used as it is. Behind it, each block that the trace calls a chunk can be had
-under its chunk key wherever it stood before; its keys are turned to where it stands now, and of its tokens a
-share is recomputed. Chunks that nobody has are computed by themselves, blended like the others, and stored.
-What is no chunk is computed behind what was blended. Blended KV is not exact: of the chain only what is
-before the first chunk is stored under its keys.
+The chain's cached prefix is used as it is. Behind it, each block that the trace calls a chunk can be fetched
+by its chunk key, wherever it stood before. Its keys are rotated to its new position, and a share of its
+tokens is recomputed. Chunks that nobody has are computed by themselves, blended like the others, and stored.
+Blocks that are no chunks are computed behind the blended ones. Blended KV is not exact, so of the chain only
+the blocks before the first chunk are stored under their chain keys.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from workload.cost import BlendWork
 from workload.trace import Request
 
 DEFAULT_SHARE: Final = 0.15
-"""Of the tokens of chunks; the paper recomputes 10 to 20 %, and `make blocks` measures what each costs."""
+"""Share of the chunks' tokens that is recomputed. The paper recomputes 10 to 20 %; `make blocks` measures the
+loss at each share."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlendPlan:
-    """The chunks of a request behind its exact prefix; at least one."""
+    """Chunks of a request behind its exact prefix; at least one."""
 
     places: tuple[int, ...]
-    """Of the chunks in the chain."""
+    """Indices of the chunks in the chain, ascending."""
     work: BlendWork
 
     @property
     def exact_blocks(self) -> int:
-        """Blocks of the chain before the first chunk: what is computed of them is as exact as the prefix."""
+        """Return the number of blocks before the first chunk; their KV is exact, cached or computed."""
         return self.places[0]
 
     @property
     def recomputed_tokens(self) -> int:
-        """Of the chunks that somebody had."""
+        """Return the number of recomputed tokens, without those of chunks that nobody had."""
         block_tokens = self.work.chunk_tokens // len(self.places)
         return round(self.work.share * block_tokens * (len(self.places) - self.work.alone_chunks))
 
@@ -43,7 +44,10 @@ class BlendPlan:
 def plan_blend(
     request: Request, prefix_blocks: int, block_tokens: int, share: float, alone: Sequence[int] = ()
 ) -> BlendPlan | None:
-    """Return what is blended behind so many blocks, where nobody has the chunks at `alone`; None: nothing."""
+    """Return what to blend behind the first `prefix_blocks`, or None if no chunk is behind them.
+
+    Nobody has the chunks at the indices `alone`.
+    """
     places = tuple(
         place for place, chunk in enumerate(request.chunks) if place >= prefix_blocks and chunk is not None
     )

@@ -1,9 +1,9 @@
-"""What a codec makes of a block: its size, and the time to write and to read it.
+"""Effect of a codec on a block: its size, and the time to encode and to decode it.
 
-Sizes and rates are measured, on KV of the model that `make blocks` trains: `make blocks RECORD=1` codes whole
-blocks of held-out documents and writes codec_record.json beside this file. What a block of a trace would be
-coded to is not known, as a trace has no tensors; it is drawn from the measured sizes by the block's key, so
-whoever knows the key knows the size.
+Sizes and rates were measured on KV of the model that `make blocks` trains: `make blocks RECORD=1` codes whole
+blocks of held-out documents and writes codec_record.json beside this file. A trace has no tensors, so the
+coded size of its blocks is not known. The block's key draws it from the measured sizes, so everyone who knows
+the key knows the size.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, Final
 
 RECORD: Final = Path(__file__).with_name("codec_record.json")
 NONE: Final = "none"
-"""Blocks travel as the model keeps them."""
+"""Codec name for blocks that travel as the model keeps them."""
 PLAIN_BYTES_PER_VALUE: Final = 2.0
-"""Sizes are recorded as shares of bfloat16."""
+"""Bytes of a number in bfloat16; recorded sizes are shares of bfloat16."""
 CPU_CORES: Final = 64
-"""Of a node, that code blocks side by side: what the coder "cpu" is."""
+"""Number of a node's cores that code blocks in parallel with the coder "cpu"."""
 CPU, INSTANT = "cpu", "instant"
 CODERS: Final = {
     CPU: f"the measured rate of one core, times {CPU_CORES}",
@@ -33,29 +33,30 @@ _DRAW = b"weir block size "
 
 
 class CompressionError(ValueError):
-    """A codec, level or coder that does not exist or makes no sense; the message says which do."""
+    """Codec, level or coder that does not exist or makes no sense; the message lists the valid ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """One codec at one level, as it was measured."""
+    """Codec at one level, as measured."""
 
     codec: str
     level: int
     shares: tuple[float, ...]
-    """Of bfloat16, headers and tables included: quantiles at even steps from the smallest to the largest."""
+    """Sizes as shares of bfloat16, headers and tables included: evenly spaced quantiles from smallest to
+    largest."""
     encode_bytes_per_s: float
-    """Of bfloat16, by one core."""
+    """Bytes of bfloat16 that one core encodes in a second."""
     decode_bytes_per_s: float
 
     @property
     def mean_share(self) -> float:
-        """Mean of what `share` draws: the quantiles with straight lines between them."""
+        """Return the mean of what `share` draws: of the quantiles with straight lines between them."""
         inner = sum(self.shares) - (self.shares[0] + self.shares[-1]) / 2
         return inner / (len(self.shares) - 1)
 
     def share(self, key: bytes) -> float:
-        """Return the part of its bytes in bfloat16 that the block `key` is coded to."""
+        """Return the size to which the block `key` is coded, as a share of bfloat16."""
         at, between = divmod(_draws(key)[0] * (len(self.shares) - 1), 1.0)
         low, high = self.shares[int(at)], self.shares[int(at) + 1]
         return low + between * (high - low)
@@ -63,17 +64,17 @@ class Compression:
 
 @dataclass(frozen=True, slots=True)
 class BlockSizes:
-    """Fragments of blocks in an emulation, by key.
+    """Numbers of fragments of blocks in an emulation, by key.
 
-    A coded block's share of a plain one's fragments is no whole number. It is rounded up or down by the key,
-    so that the mean over blocks is right; no block has less than one fragment.
+    A coded block's share of a plain block's fragments is not a whole number. The key decides whether it is
+    rounded up or down, so that the mean over blocks is right. No block has less than one fragment.
     """
 
     plain_fragments: int
-    """Of a block as the model keeps it."""
+    """Number of fragments of a block as the model keeps it."""
     compression: Compression | None = None
     value_bytes: float = PLAIN_BYTES_PER_VALUE
-    """That the model keeps for each number: sizes are recorded of blocks with two."""
+    """Bytes that the model keeps for each number; sizes were recorded for two bytes."""
 
     def __post_init__(self) -> None:
         if self.compression is not None and self.stored_share >= 1.0:
@@ -86,30 +87,30 @@ class BlockSizes:
 
     @property
     def stored_share(self) -> float:
-        """Mean part of a plain block's bytes that is sent and kept."""
+        """Return the mean share of a plain block's bytes that is sent and stored."""
         return self._of_plain(self.compression.mean_share) if self.compression else 1.0
 
     @property
     def most_fragments(self) -> int:
-        """Return the fragments of the largest block."""
+        """Return the number of fragments of the largest block."""
         if self.compression is None:
             return self.plain_fragments
         return max(1, -int(-self.plain_fragments * self._of_plain(self.compression.shares[-1]) // 1))
 
     @property
     def mean_fragments(self) -> float:
-        """Return the mean fragments of a block."""
+        """Return the mean number of fragments of a block."""
         return max(1.0, self.plain_fragments * self.stored_share)
 
     def fragments(self, key: bytes) -> int:
-        """Return the fragments of a block."""
+        """Return the number of fragments of the block `key`."""
         if self.compression is None:
             return self.plain_fragments
         exact = self.plain_fragments * self._of_plain(self.compression.share(key))
         return max(1, int(exact + _draws(key)[1]))
 
     def stored(self, key: bytes) -> Iterator[tuple[bytes, int]]:
-        """Keys and fragments of what is stored of a block: itself."""
+        """Yield key and fragments of everything that is stored for a block: only the block itself."""
         yield key, self.fragments(key)
 
     def _of_plain(self, share: float) -> float:
@@ -117,8 +118,7 @@ class BlockSizes:
 
 
 def find_compression(codec: str, level: int | None = None) -> Compression | None:
-    """Return a codec at a level, by default the one recorded as such; None for NONE. Raises
-    CompressionError."""
+    """Return a codec at a level, by default its recorded default; None for NONE. Raises CompressionError."""
     if codec == NONE:
         if level is not None:
             raise CompressionError(f"a level needs a codec: choose one of {', '.join(codecs())}")
@@ -139,12 +139,15 @@ def find_compression(codec: str, level: int | None = None) -> Compression | None
 
 
 def codecs() -> tuple[str, ...]:
-    """Names of those that were recorded."""
+    """Return the names of the recorded codecs."""
     return tuple(_record()["codecs"])
 
 
 def coding_s(compression: Compression | None, coder: str, values: float) -> tuple[float, float]:
-    """Real seconds to encode and to decode a block of so many numbers at a node; raises CompressionError."""
+    """Return the real seconds in which a node encodes and decodes a block of so many numbers.
+
+    Raises CompressionError for an unknown coder.
+    """
     if coder not in CODERS:
         raise CompressionError(f"there is no coder {coder!r}: choose one of {', '.join(CODERS)}")
     if compression is None or coder == INSTANT:
@@ -160,8 +163,8 @@ def _record() -> dict[str, Any]:
 
 
 def _draws(key: bytes) -> tuple[float, float]:
-    """Two numbers from 0 to below 1, independent of each other and of what the key is used for elsewhere."""
+    """Return two numbers in [0, 1), independent of each other and of other uses of the key."""
     digest = blake2b(key, digest_size=16, person=_DRAW).digest()
-    # 53 bits each: what a float holds, so that neither is rounded up to 1.
+    # Each has 53 bits, as many as a float holds, so neither is rounded up to 1.
     first, second = int.from_bytes(digest[:8], "big") >> 11, int.from_bytes(digest[8:], "big") >> 11
     return first / (1 << 53), second / (1 << 53)

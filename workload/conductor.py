@@ -1,19 +1,20 @@
-"""Mooncake's conductor: which node serves a request, by prefix held, queue, transfer and prefill time.
+"""Mooncake's conductor, which chooses a request's node by cached prefix, queue, transfer and prefill time.
 
-After "KVCache-centric scheduling" of Mooncake (arXiv 2407.00079, section 6 and algorithm 1). For each node
-the time to first token is estimated; the smallest wins, and is refused where it exceeds the objective:
+After "KVCache-centric scheduling" of Mooncake (arXiv 2407.00079, section 6 and algorithm 1). The conductor
+estimates the time to first token at each node and takes the smallest. If that exceeds the objective, it
+rejects the request.
 
     best = blocks of the longest prefix that any node or the storage holds
     best <= threshold * own prefix:  the node computes behind what it holds   queue + prefill(own prefix)
     else it fetches the rest first   max(queue, transfer) + prefill(best that storage holds)
 
-The queue is the sum of the prefills of those sent there before (the paper's), less the time that has passed.
-A node fetches while its GPU is busy with other requests, hence the maximum where the paper has a sum (an
-option). What a node fetched it keeps: blocks that many ask for so get copies at several nodes (the paper's
-hot-spot migration). What requests in its queue will have computed counts as held: a burst behind one prefix
-would else be scattered before its first request is done. What "storage" is, the cluster says: storage nodes
-and pool, or, as in the paper, the memory of the other nodes. Decoding runs elsewhere in this project's model,
-so there is no choice of a decoding node, and TBT refuses nothing.
+The queue is, as in the paper, the sum of the prefills sent there before, less the time that has passed. A
+node fetches while its GPU is busy with other requests, hence the maximum; the paper has a sum (an option). A
+node keeps what it fetches, so blocks in demand get copies at several nodes (the paper's hot-spot migration).
+Blocks that queued requests will have computed count as held: otherwise a burst behind one prefix would be
+scattered before its first request is done. The cluster defines "storage": storage nodes and pool or, as in
+the paper, the memory of the other nodes. Decoding runs elsewhere in this project's model, so the conductor
+chooses no decoding node, and TBT rejects nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from workload.trace import Request
 
 
 class Cluster(Protocol):
-    """What a conductor knows of the nodes and the storage, now. Seconds of one kind throughout."""
+    """Knowledge of a conductor about nodes and storage at this moment. All seconds are of the same kind."""
 
     nodes: int
 
@@ -37,14 +38,14 @@ class Cluster(Protocol):
         """Return the time in seconds."""
 
     def held_blocks(self, node: int, request: Request) -> int:
-        """Blocks of the request, from the first on, in the node's own memory."""
+        """Return how many of the request's first blocks are in the node's own memory."""
 
     def stored_blocks(self, request: Request) -> int:
-        """Blocks of the request, from the first on, that the pool or a storage node holds."""
+        """Return how many of the request's first blocks the pool or a storage node holds."""
 
     def transfer_s(self, node: int, request: Request, first: int, end: int) -> float:
-        """Return the time to fetch the blocks [first, end), behind what the links and homes have to do
-        already."""
+        """Return the seconds to fetch the blocks [first, end) behind all that links and homes have to
+        send."""
 
     def prefill_s(self, request: Request, held_blocks: int) -> float:
         """Return the seconds to compute the request behind its first `held_blocks`."""
@@ -52,40 +53,43 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConductorOptions:
-    """How it decides."""
+    """Options of the conductor."""
 
     balancing_threshold: float = 1.5
-    """By so much the best prefix must exceed the node's own to be fetched; the paper names no value."""
+    """Factor by which the best prefix must exceed the node's own for the node to fetch it; the paper names
+    none."""
     overlapped: bool = True
-    """A transfer runs while the GPU is busy with others; false: the paper's sum of transfer and queue."""
+    """Whether a transfer runs while the GPU is busy with other requests; if not, the two times add up as in
+    the paper."""
     ttft_slo_s: float | None = None
-    """A request whose estimate exceeds it is refused; None: none is."""
+    """Longest estimated seconds to the first token of an accepted request; None accepts all."""
 
 
 @dataclass(slots=True)
 class ConductorStats:
-    """Requests; blocks for the last two."""
+    """Counters of the conductor: requests, and blocks where the name says so."""
 
     assigned: int = 0
     rejected: int = 0
     fetching: int = 0
-    """Sent to a node with the advice to fetch."""
+    """Requests sent to a node with the advice to fetch."""
     held_blocks: int = 0
-    """That the chosen nodes held, as far as it was known."""
+    """Blocks that the chosen nodes held, as far as the conductor knew."""
     replicated_blocks: int = 0
-    """To be fetched by a node though another node's memory holds them: hot blocks that get a copy more."""
+    """Blocks that a node fetches although another node's memory holds them: hot blocks that get another
+    copy."""
 
 
 @dataclass(slots=True)
 class _Queue:
-    """A node's prefills that have not ended, as estimated."""
+    """Prefills of a node that have not ended, as estimated."""
 
     waiting_s: dict[int, float] = field(default_factory=dict)
     blocks: dict[int, tuple[int, ...]] = field(default_factory=dict)
     coming: Counter[int] = field(default_factory=Counter)
-    """Blocks that they will leave in the node's memory, by how many of them."""
+    """Blocks that the prefills will leave in the node's memory, each with the number of prefills that do."""
     free_s: float = 0.0
-    """When they will all have ended."""
+    """Time in seconds at which all of them will have ended."""
 
     def add(self, number: int, blocks: tuple[int, ...], prefill_s: float, now_s: float) -> None:
         self.waiting_s[number], self.blocks[number] = prefill_s, blocks
@@ -99,7 +103,7 @@ class _Queue:
 
 
 class Conductor:
-    """See the module. A scheduler; whoever runs it says of each route when its prefill has ended."""
+    """Mooncake's conductor as a scheduler; its caller reports the end of each route's prefill."""
 
     def __init__(self, cluster: Cluster, options: ConductorOptions | None = None, seed: int = 0) -> None:
         self.stats = ConductorStats()
@@ -108,11 +112,11 @@ class Conductor:
         self._random = random.Random(seed)
         self._queues = [_Queue() for _ in range(cluster.nodes)]
         self._nodes: dict[int, int] = {}
-        """Of the routes whose prefill has not ended."""
+        """Node of each route whose prefill has not ended, by the route's number."""
         self._next = 0
 
     def assign(self, request: Request) -> Route | None:
-        """Return the node where the first token is expected soonest, or None if that is too late."""
+        """Return the route to the node with the soonest expected first token, or None if that is too late."""
         held = [self._held(node, request) for node in range(self._cluster.nodes)]
         stored = self._cluster.stored_blocks(request)
         plans = [self._plan(request, node, held, stored) for node in range(self._cluster.nodes)]
@@ -125,13 +129,13 @@ class Conductor:
         return best
 
     def prefilled(self, number: int) -> None:
-        """The prefill of the route of this number has ended, or will never happen."""
+        """Note that the prefill of the route with this number has ended or will never happen."""
         node = self._nodes.pop(number, None)
         if node is not None:
             self._queues[node].ended(number, self._cluster.now_s())
 
     def queue_s(self, node: int) -> float:
-        """Return how long the node's GPU is still busy with what was sent there."""
+        """Return how many seconds the node's GPU is still busy with the requests sent there."""
         return max(0.0, self._queues[node].free_s - self._cluster.now_s())
 
     def _held(self, node: int, request: Request) -> int:
@@ -167,10 +171,10 @@ class Conductor:
 def transfer_s(
     homes: Sequence[Hashable], block_s: float, link_s: float, home_s: Callable[[Hashable], float]
 ) -> float:
-    """Return the seconds to fetch one block from each of `homes` (None: from the pool) over a link with so
-    much waiting.
+    """Return the seconds to fetch one block from each of `homes` (None stands for the pool) over one link.
 
-    Blocks of one home come one after the other, behind what waits there; all share the node's link.
+    `block_s` is the time of one block on a link, `link_s` and `home_s` what waits at the node's link and at a
+    home. Blocks of one home come one after the other, behind what waits there; all share the node's link.
     """
     ready_s: dict[Hashable, float] = {}
     for home in homes:

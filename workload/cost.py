@@ -1,9 +1,10 @@
-"""What computing and moving KV costs: model and GPU presets, prefill, blending, decode, transfer, and the
-gate between them.
+"""Costs of computing and moving KV: presets of models and GPUs, prefill, blending, decode, transfer, and the
+break-even between computing and fetching.
 
-Arithmetic of Mooncake (FAST'25, section 3.1): a prefill of n tokens takes layers * (a*n^2*d + b*n*d^2)
-operations with a = 4 and b = 22; fetching a prefix of p tokens beats computing it when bandwidth over
-operations B/G exceeds 2*d*s / (gqa * (a*p*d + b*d^2))."""
+The arithmetic is Mooncake's (FAST'25, section 3.1). A prefill of n tokens takes layers * (a*n^2*d + b*n*d^2)
+operations with a = 4 and b = 22. Fetching a prefix of p tokens is faster than computing it if bandwidth over
+operations, B/G, exceeds 2*d*s / (gqa * (a*p*d + b*d^2)).
+"""
 
 from __future__ import annotations
 
@@ -12,29 +13,30 @@ from dataclasses import dataclass, field
 
 ATTENTION_OPS = 4.0
 ATTENTION_SHARES = {"full": 1.0, "causal": 0.5}
-"""Of ATTENTION_OPS: Mooncake counts every pair of tokens, engines' kernels compute half of them."""
+"""Shares of ATTENTION_OPS: Mooncake counts every pair of tokens, engines' kernels compute half of them."""
 LINEAR_OPS = 22.0
 
 
 @dataclass(frozen=True, slots=True)
 class BlendWork:
-    """A prompt of which chunks are blended (workload/blend.py): tokens in the order of their places."""
+    """Prompt with chunks to blend (workload/blend.py), as numbers of tokens."""
 
     context_tokens: int
-    """The exact prefix, of which nothing is computed."""
+    """Tokens of the exact prefix, of which nothing is computed."""
     chunk_tokens: int
-    """Of chunks, blended: computed in the first layer, and a share of them in all others."""
+    """Tokens of chunks: all are computed in the first layer, and a share of them in every other layer."""
     new_tokens: int
-    """Behind the chunks, computed in all layers; a new token before a chunk counts as if it were here."""
+    """Tokens that are computed in all layers behind the chunks; a new token before a chunk counts here,
+    too."""
     share: float
-    """Of the chunks' tokens that are recomputed, mean over the layers behind the first."""
+    """Share of the chunks' tokens that is recomputed: mean over the layers behind the first."""
     alone_chunks: int = 0
-    """Of the chunks those that nobody had: each is computed by itself before all are blended."""
+    """Number of chunks that nobody had: each is computed by itself before all are blended."""
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The shape of a model, as far as its KV and its cost depend on it."""
+    """Shape of a model, as far as its KV and its costs depend on it."""
 
     name: str
     layers: int
@@ -43,26 +45,27 @@ class ModelSpec:
     """Numbers kept per token and layer: 2 * kv_heads * head_dim, or latent + rope dimensions with MLA."""
     kv_dtype_bytes: float
     weights: float
-    """Weights read by one decoded token (active ones of a mixture of experts)."""
+    """Number of weights read to decode one token (the active ones of a mixture of experts)."""
     source: str
     attention_width: int | None = None
-    """Query heads times mean of key and value head size, where that is not the hidden size."""
+    """Query heads times the mean of key and value head size, if that is not the hidden size."""
     linear_ops_per_token: float | None = None
-    """Operations a token outside attention, where b*d^2*layers does not describe the model."""
+    """Operations per token outside attention, if LINEAR_OPS * hidden^2 * layers does not describe the
+    model."""
     attention_share: float = 1.0
-    """One of ATTENTION_SHARES."""
+    """Share of ATTENTION_OPS that attention takes; one of ATTENTION_SHARES."""
 
     @property
     def kv_bytes_per_token(self) -> float:
-        """Return the bytes of KV that one token leaves behind, over all layers and ranks."""
+        """Return the bytes of one token's KV, over all layers and ranks."""
         return self.layers * self.kv_values_per_layer * self.kv_dtype_bytes
 
     def block_bytes(self, tokens: int) -> float:
-        """Return the bytes of KV of a block of `tokens`."""
+        """Return the bytes of KV of a block of `tokens` tokens."""
         return self.kv_bytes_per_token * tokens
 
     def prefill_ops(self, new_tokens: float, context_tokens: float = 0.0) -> float:
-        """Operations of prefilling `new_tokens` behind `context_tokens` whose KV is there already."""
+        """Return the operations to prefill `new_tokens` behind `context_tokens` whose KV is already there."""
         end = context_tokens + new_tokens
         width = self.attention_width or self.hidden
         squares = end * end - context_tokens * context_tokens
@@ -71,9 +74,9 @@ class ModelSpec:
         return attention + linear * new_tokens
 
     def blend_ops(self, work: BlendWork) -> tuple[float, float]:
-        """Operations of the first layer, and of each layer behind it; chunks computed alone not counted.
+        """Return the operations of the first layer and of each later one, without chunks computed alone.
 
-        The recomputed tokens lie evenly among the chunks' and attend to all tokens before them.
+        The recomputed tokens are spread evenly among the chunks' and attend to all tokens before them.
         """
         chunks = self.prefill_ops(work.chunk_tokens, work.context_tokens) / self.layers
         new = self.prefill_ops(work.new_tokens, work.context_tokens + work.chunk_tokens) / self.layers
@@ -82,7 +85,7 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class GpuSpec:
-    """The accelerators of one inference node."""
+    """Accelerators of one inference node."""
 
     name: str
     ops_per_s: float
@@ -90,12 +93,12 @@ class GpuSpec:
     source: str
     count: int = 8
     prefill_utilisation: float = 0.5
-    """Share of the peak that prefill reaches; large dense prefills reach 0.4 to 0.6."""
+    """Share of the peak operations that prefill reaches; large dense prefills reach 0.4 to 0.6."""
     memory_utilisation: float = 0.7
     """Share of the memory bandwidth that decode reaches."""
 
 
-# KV shapes are those of the models' published config.json.
+# KV shapes are from the models' published config.json.
 MODELS = {
     spec.name: spec
     for spec in (
@@ -120,7 +123,7 @@ MODELS = {
     )
 }
 
-# Dense BF16 peaks and memory bandwidths of NVIDIA's data sheets.
+# Dense BF16 peaks and memory bandwidths are from NVIDIA's data sheets.
 GPUS = {
     spec.name: spec
     for spec in (
@@ -137,21 +140,21 @@ DEFAULT_LINK_BIT_S = 200e9
 
 
 class CostError(ValueError):
-    """A model or GPU that does not exist; the message lists those that do."""
+    """Model or GPU that does not exist; the message lists those that do."""
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds and bytes of one inference node at real scale; the scale model converts them."""
+    """Costs of one inference node in seconds and bytes at real scale; the scale model converts them."""
 
     model: ModelSpec = field(default_factory=lambda: MODELS[DEFAULT_MODEL])
     gpu: GpuSpec = field(default_factory=lambda: GPUS[DEFAULT_GPU])
     block_tokens: int = 512
     stored_share: float = 1.0
-    """Mean part of a block's bytes that is sent and kept outside the node: below 1 where a codec is used."""
+    """Mean share of a block's bytes that is sent and stored outside the node; below 1 with a codec."""
     launch_s: float = 0.0
-    """Of a step, beside arithmetic and memory: launching kernels, adding up what the GPUs have. Above 0 a
-    request's prefill takes it once, and reads the weights once."""
+    """Seconds that a step takes beside arithmetic and memory, to launch kernels and add up the GPUs' results.
+    If above 0, a request's prefill takes them once and reads the weights once."""
 
     @property
     def block_bytes(self) -> float:
@@ -160,33 +163,35 @@ class CostModel:
 
     @property
     def stored_bytes(self) -> float:
-        """Return the bytes of one full block as it travels, on average."""
+        """Return the mean bytes of one full block as it travels."""
         return self.block_bytes * self.stored_share
 
     def prefill_s(self, new_tokens: float, context_tokens: float = 0.0) -> float:
-        """Return the time to prefill `new_tokens` behind `context_tokens` of KV that need not be computed."""
+        """Return the seconds to prefill `new_tokens` behind `context_tokens` whose KV is already there."""
         return self.model.prefill_ops(new_tokens, context_tokens) / self._prefill_ops_per_s
 
     def block_prefill_s(self, depth: int) -> float:
-        """Return the time to recompute the block at `depth` (0 is the first) behind its whole prefix."""
+        """Return the seconds to recompute the block at `depth` (0 is the first) behind its whole prefix."""
         return self.prefill_s(self.block_tokens, depth * self.block_tokens)
 
     def request_prefill_s(self, input_tokens: int, held_blocks: int) -> float:
-        """Return the seconds to prefill a request behind the first `held_blocks`: at least its last token."""
+        """Return the seconds to prefill a request behind its first `held_blocks`: at least its last token."""
         return self.prefill_s(*self.prefill_span(input_tokens, held_blocks)) + self._launched_s
 
     def prefill_span(self, input_tokens: int, held_blocks: int) -> tuple[int, int]:
-        """Return how many tokens of a request to compute behind `held_blocks`, at least the last one, and how
-        many are before."""
+        """Return how many tokens to compute behind `held_blocks`, at least the last one, and how many precede
+        them."""
         new_tokens = max(1, input_tokens - held_blocks * self.block_tokens)
         return new_tokens, input_tokens - new_tokens
 
     def computed_spans(
         self, input_tokens: int, blocks: int, computed: Iterable[int]
     ) -> list[tuple[int, int]]:
-        """Of a request of so many blocks of which those at these places (ascending) are computed and all
-        others held: tokens to compute and those before them, span by span. What is behind the blocks, and
-        the last token, is always computed."""
+        """Return spans (tokens to compute, tokens before them) of a request with `blocks` blocks.
+
+        The blocks at the ascending indices `computed` are computed, all others are held. Tokens behind the
+        blocks, and the last token, are always computed.
+        """
         if isinstance(computed, range) and computed.stop == blocks and computed.step == 1:
             return [self.prefill_span(input_tokens, computed.start)]  # most often: all behind a prefix
         size, spans = self.block_tokens, list[tuple[int, int]]()
@@ -204,22 +209,22 @@ class CostModel:
         return spans
 
     def computed_s(self, input_tokens: int, blocks: int, computed: Iterable[int]) -> float:
-        """Return the time to compute these blocks of a request, and what is behind its blocks."""
+        """Return the seconds to compute these blocks of a request, and the tokens behind its blocks."""
         spans = self.computed_spans(input_tokens, blocks, computed)
         return sum(self.prefill_s(*span) for span in spans) + self._launched_s
 
     def blend_s(self, work: BlendWork) -> float:
-        """Return the time to compute chunks that nobody had and to blend, if the others are loaded
-        already."""
+        """Return the seconds to compute chunks that nobody had, and to blend, once the others are loaded."""
         alone_s, first_s, later_s = self._blend_parts_s(work)
         return alone_s + first_s + (self.model.layers - 1) * later_s
 
     def blend_rest_s(self, work: BlendWork, idle_s: float) -> float:
-        """Return what is left of `blend_s` when all is loaded, on a GPU that was idle so long until then.
+        """Return the seconds of `blend_s` that remain once everything is loaded, if the GPU was idle for
+        `idle_s`.
 
-        As in CacheBlend (arXiv 2405.16444) a layer is computed when the layer before is done and its own KV
-        is there, so loading one layer overlaps with computing the one before. The GPU began just in time to
-        be held up by no layer. The last cannot be computed before all is loaded.
+        As in CacheBlend (arXiv 2405.16444), a layer is computed once the layer before is done and its own KV
+        is there: loading one layer overlaps with computing the one before. The GPU began so late that no
+        layer held it up. The last layer cannot be computed before everything is loaded.
         """
         return max(self.blend_last_s(work), self.blend_s(work) - idle_s)
 
@@ -228,12 +233,13 @@ class CostModel:
         return self._blend_parts_s(work)[2]
 
     def _blend_parts_s(self, work: BlendWork) -> tuple[float, float, float]:
-        """Chunks by themselves, the first layer, each layer behind it."""
+        """Return the seconds of chunks computed by themselves, of the first layer, and of each later
+        layer."""
         first, later = (ops / self._prefill_ops_per_s for ops in self.model.blend_ops(work))
         return work.alone_chunks * self.prefill_s(self.block_tokens), first, later
 
     def decode_s(self, output_tokens: int, context_tokens: float, batch: int = 1) -> float:
-        """Return the seconds to decode, bound by memory: weights shared by `batch` requests, KV read by each
+        """Return the seconds to decode, limited by memory: weights are read for `batch` requests, KV for each
         alone."""
         kv_bytes = self.model.kv_bytes_per_token * (context_tokens + output_tokens / 2)
         read_bytes = self.model.weights * 2.0 / batch + kv_bytes
@@ -244,13 +250,14 @@ class CostModel:
         return fetched_bytes * 8.0 / rate_bit_s
 
     def break_even_bytes_per_s(self, prefix_tokens: float) -> float:
-        """Bandwidth from which fetching a prefix beats computing it (B/G rule, at this utilisation)."""
+        """Return the bytes per second above which fetching a prefix is faster than computing it (B/G
+        rule)."""
         kv_bytes = self.model.kv_bytes_per_token * prefix_tokens
         return kv_bytes / self.prefill_s(prefix_tokens)
 
     @property
     def _launched_s(self) -> float:
-        """A prefill's, beside its arithmetic."""
+        """Return the seconds of a prefill beside its arithmetic: launch, and one read of the weights."""
         if not self.launch_s:
             return 0.0
         return self.launch_s + self.model.weights * 2.0 / self._memory_bytes_per_s
@@ -265,7 +272,7 @@ class CostModel:
 
 
 def make_cost_model(model: str = DEFAULT_MODEL, gpu: str = DEFAULT_GPU, block_tokens: int = 512) -> CostModel:
-    """Return a cost model from names of presets; raises CostError that lists them."""
+    """Return a cost model from names of presets; raises CostError for an unknown name."""
     if model not in MODELS:
         raise CostError(f"no model {model!r}: choose one of {', '.join(MODELS)}")
     if gpu not in GPUS:

@@ -1,9 +1,10 @@
-"""Shapes of traffic in which many readers need the same blocks at once: N-to-1.
+"""Fan-in shapes of traffic, in which many readers need the same blocks at once: N-to-1.
 
-An episode is one request that computes a prefix, its writer, and readers that come after its answer, within
-a short time, and read that prefix. What the episodes of a shape are in the field, and where its figures are
-from, says `FAN_IN`. Figures without a source are assumptions. Any of them can be set:
-`SHAPE=swarm:sub_agents=64,within_ms=50`."""
+An episode has a writer and readers. The writer is one request that computes a prefix. The readers come
+shortly after its answer and read that prefix. `FAN_IN` says what each shape's episodes are in practice, and
+where its figures are from. Figures without a source are assumptions. Each can be set:
+`SHAPE=swarm:sub_agents=64,within_ms=50`.
+"""
 
 from __future__ import annotations
 
@@ -25,35 +26,37 @@ LIMITS = {
 
 
 class ShapeError(ValueError):
-    """A shape or one of its parameters that does not exist."""
+    """Shape that does not exist, or a parameter of one that does not exist or can't have this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class FanIn:
-    """One shape of episodes."""
+    """Shape of episodes in which several readers read what one writer wrote."""
 
     name: str
     what: str
     source: str
     readers_are: str
-    """What the field calls readers: the name of that parameter."""
+    """Word for readers in this shape, which is also that parameter's name."""
     readers: int
     within_ms: float
-    """Readers come spread evenly at random over so long."""
+    """Milliseconds within which the readers come, uniformly at random."""
     lead_ms: float
-    """From the writer's answer to the first reader; without a closed loop, from the writer's arrival."""
+    """Milliseconds from the writer's answer to the first reader; without a closed loop, from the writer's
+    arrival."""
     common_tokens: int
-    """Of the prompt, the same in all episodes."""
+    """Tokens at the start of the prompt that are the same in all episodes."""
     prefix_tokens: int
-    """Of the prompt behind that, median: the same for all of one episode."""
+    """Median tokens of the prompt behind that, which are the same throughout one episode."""
     own_tokens: int
-    """Of each reader's prompt behind that, median; 0: readers need exactly the same bytes."""
+    """Median tokens of each reader's own part of the prompt; 0 means that all readers need exactly the same
+    bytes."""
     output_tokens: int
-    """Of an answer, median."""
+    """Median tokens of an answer."""
     episodes_per_s: float = 0.5
 
     def sessions(self, rng: Random, per_s: float) -> Sessions:
-        """Episodes without end, in order of their start."""
+        """Yield episodes without end, in order of their start."""
         per_s /= 1 + self.readers
         for number, start_s in enumerate(starts(rng, per_s)):
             yield self._episode(rng, f"{self.name} {number}", start_s)
@@ -72,12 +75,13 @@ class FanIn:
         return sorted(drafts)
 
     def shape(self) -> Shape:
-        """Return the same as a shape of generated traffic."""
+        """Return this as a shape of generated traffic."""
         requests_per_s = self.episodes_per_s * (1 + self.readers)
         return Shape(self.name, self.what, requests_per_s, self.sessions, has_sessions=True)
 
     def changed(self, parameters: Mapping[str, str]) -> FanIn:
-        """Return the shape with other parameters; raises ShapeError."""
+        """Return the shape with other parameters; raises ShapeError for an unknown one or a value out of
+        range."""
         fields = {self.readers_are if name == "readers" else name: name for name in LIMITS}
         changes: dict[str, float] = {}
         for name, text in parameters.items():

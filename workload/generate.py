@@ -1,8 +1,9 @@
-"""Seeded traces of Mooncake's schema in shapes that the published ones do not cover.
+"""Generator of seeded traces in Mooncake's schema, in shapes that the published ones do not cover.
 
 Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal
-ids, as in the published traces. Shapes that retrieve documents also number full blocks of nothing else by
-what they hold alone: their chunk ids. `weir trace generate --help` lists the shapes."""
+ids, as in the published traces. In shapes that retrieve documents, full blocks of nothing else also get chunk
+ids, which depend on their content alone. `weir trace generate --help` lists the shapes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ Slice = tuple[str, int, int]
 
 
 class GenerateError(ValueError):
-    """A shape or size that cannot be generated."""
+    """Shape or size that can't be generated."""
 
 
 def generate(
@@ -38,8 +39,10 @@ def generate(
     requests_per_s: float | None = None,
     block_tokens: int = MOONCAKE.block_tokens,
 ) -> Trace:
-    """Return a trace of `requests` requests; the same arguments give the same trace on any machine. With
-    blocks of another size it is the same prompts at the same times."""
+    """Return a trace of `requests` requests; the same arguments give the same trace on any machine.
+
+    With another block size, prompts and times stay the same. Raises GenerateError.
+    """
     if requests < 1:
         raise GenerateError(f"there must be at least one request, not {requests}")
     try:
@@ -59,13 +62,12 @@ def generate(
 
 
 def name_of(shape: str, seed: int) -> str:
-    """How a generated trace is called."""
+    """Return the name of a generated trace."""
     return f"{shape} seed {seed}"
 
 
 def in_order(sessions: Sessions) -> Iterator[tuple[int, Draft]]:
-    """Yield all requests by arrival, each with its session's number; sessions come in order of their
-    start."""
+    """Yield all requests by arrival, each with its session's number; sessions must come in order of start."""
     waiting: list[tuple[Draft, int]] = []
     for number, session in enumerate(sessions):
         while waiting and waiting[0][0].arrival_s <= session[0].arrival_s:
@@ -76,7 +78,8 @@ def in_order(sessions: Sessions) -> Iterator[tuple[int, Draft]]:
 
 
 def _in_sessions(requests: Sequence[Request], placed: Sequence[tuple[int, Draft]]) -> tuple[Request, ...]:
-    """The requests with their places in sessions: all wait for the answer to the first of theirs."""
+    """Return the requests with their places in sessions: all wait for the answer to the session's first
+    one."""
     first: dict[int, int] = {}
     for number, (session, _) in enumerate(placed):
         first.setdefault(session, number)
@@ -94,9 +97,10 @@ def _in_sessions(requests: Sequence[Request], placed: Sequence[tuple[int, Draft]
 def number_blocks(
     drafts: Iterator[Draft], retrieved: str | None = None, block_tokens: int = MOONCAKE.block_tokens
 ) -> Iterator[Request]:
-    """Requests whose block ids are equal where content and everything before it are equal.
+    """Yield requests whose block ids are equal if the content and everything before it are equal.
 
-    With `retrieved`, full blocks of segments whose names begin so have chunk ids, equal where content is.
+    With `retrieved`, full blocks of segments whose names begin with it also get chunk ids, equal if the
+    content is.
     """
     ids = _Ids()
     chunk_ids: dict[tuple[Slice, ...], int] = {}
@@ -116,20 +120,20 @@ def number_blocks(
 
 
 class _Ids:
-    """Numbers blocks in the order in which they come, by what they hold and follow.
+    """Numbers of blocks in the order in which they come, by content and parent.
 
-    Most are followed by one other at most, which is found without hashing what it holds.
+    Most blocks have at most one successor, which is found without hashing its content.
     """
 
     def __init__(self) -> None:
         self._first: list[tuple[Slice, ...]] = []
-        """By id what the block holds that followed it first; nothing if none did yet."""
+        """Content of the block that followed each id first; empty if none has yet."""
         self._first_id: list[int] = []
         self._others: dict[tuple[int, tuple[Slice, ...]], int] = {}
-        """Those that came later behind the same, and first blocks of prompts."""
+        """Ids of first blocks of prompts, and of later successors of a block, by parent and content."""
 
     def of(self, parent: int, content: tuple[Slice, ...]) -> int:
-        """Of a block with this content behind that one; -1 for none."""
+        """Return the id of the block with this content behind `parent`; -1 means no parent."""
         if parent >= 0:
             first = self._first[parent]
             if not first:
@@ -155,7 +159,7 @@ def _is_chunk(content: tuple[Slice, ...], retrieved: str, block_tokens: int) -> 
 
 
 def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iterator[tuple[Slice, ...]]:
-    """Yield what each block of a prompt holds: slices (segment, offset, tokens); the last block may be
+    """Yield the content of each block of a prompt: slices (segment, offset, tokens). The last may be
     partial."""
     content: list[Slice] = []
     room = block_tokens
@@ -174,7 +178,7 @@ def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iter
 
 
 def to_line(request: Request) -> str:
-    """Return a request as one line of Mooncake's schema."""
+    """Return a request as one line of JSON in Mooncake's schema."""
     record: dict[str, object] = {
         "timestamp": round(request.arrival_s * MOONCAKE.ticks_per_s),
         "input_length": request.input_tokens,
@@ -189,7 +193,7 @@ def to_line(request: Request) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, which writes JSON lines on standard output; return the exit code."""
+    """Run the command line, which writes JSON lines to standard output; return the exit code."""
     shapes = "\n".join(
         f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in EVERY_SHAPE.values()
     )

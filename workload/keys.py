@@ -1,12 +1,14 @@
-"""Block keys: hash chains that any process on any machine derives alike.
+"""Block keys: hash chains that every process on every machine derives alike.
 
-A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids
-of the block); for traces, which publish no tokens, the block's hash id stands for its tokens. A tenant's are
-keyed with what follows from its secret, so that nobody else can name its blocks.
+A key is BLAKE2b-128 of (model, tensor-parallel size and rank, dtype, tokens a block, parent key, token ids of
+the block). Traces publish no tokens; there the block's hash id stands for its tokens. A tenant's keys are
+keyed hashes with a key derived from its secret, so nobody else can name its blocks.
 
-A chunk key names a block by its content alone, whatever is before it (CacheBlend, arXiv 2405.16444). It is as
-wide as a chain key and derived apart from it, so that one is never the other's: a chunk's KV was computed by
-itself and is not what the same tokens have behind a prefix. Who carries or keeps blocks need not know."""
+A chunk key names a block by its content alone, whatever precedes it (CacheBlend, arXiv 2405.16444). It is as
+wide as a chain key, and derived so that the two never collide: a chunk's KV was computed by itself and
+differs from the KV of the same tokens behind a prefix. Those who carry or store blocks need not know the
+difference.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +27,22 @@ _CHUNK_PERSON = b"weir-chunk-key-1"
 _NAME_KEY = "name_key"
 
 _SPREAD = 0x9E3779B97F4A7C15
-"""Knuth's multiplicative hash."""
+"""Multiplier of Knuth's multiplicative hash."""
 
 
 def home_number(block: int, homes: int) -> int:
-    """Return which of the storage nodes holds a trace's block; neighbouring ids go to different ones."""
+    """Return the index of the storage node that holds a trace's block; neighbouring ids go to different
+    nodes."""
     return (block * _SPREAD & 0xFFFFFFFFFFFFFFFF) * homes >> 64
 
 
 class KeySpaceError(ValueError):
-    """Key parameters that are unusable, or that differ between two parties."""
+    """Key parameters that can't be used, or that differ between two parties."""
 
 
 @dataclass(frozen=True)
 class KeySpace:
-    """The parameters under which KV blocks are interchangeable; parties compare them before sharing."""
+    """Parameters under which KV blocks are interchangeable; parties compare them before they share blocks."""
 
     model: str = "llama3-70b-fp8"
     tensor_parallel: int = 1
@@ -47,8 +50,8 @@ class KeySpace:
     dtype: str = "fp8"
     block_tokens: int = 512
     name_key: bytes = field(default=b"", repr=False)
-    """Of the tenant whose blocks are named (`hostlib.protocol.seal`); none in the public namespace. Parties
-    don't tell it to each other."""
+    """Key of the tenant whose blocks are named (`hostlib.protocol.seal`); empty in the public namespace.
+    Parties never send it to each other."""
 
     def __post_init__(self) -> None:
         if not self.model or not self.dtype:
@@ -68,13 +71,13 @@ class KeySpace:
         return digest.digest()
 
     def id_key(self, parent: bytes, hash_id: int) -> bytes:
-        """Return the key of a trace's block, for whose tokens its hash id stands: as `block_key`."""
+        """Return the key of a trace's block behind `parent`: its hash id stands for its tokens."""
         digest = self._seeded.copy()
         digest.update(parent + hash_id.to_bytes(8, "little"))
         return digest.digest()
 
     def chain(self, hash_ids: Iterable[int]) -> Iterator[bytes]:
-        """Keys of a trace's chain, first block first."""
+        """Yield the keys of a trace's chain, first block first."""
         parent = NO_PARENT
         for hash_id in hash_ids:
             parent = self.id_key(parent, hash_id)
@@ -87,17 +90,17 @@ class KeySpace:
         return digest.digest()
 
     def chunks(self, chunk_ids: Iterable[int | None]) -> Iterator[bytes | None]:
-        """Keys of a trace's chunks by their place in the prompt; None where a block is no chunk."""
+        """Yield the chunk key of each block of a trace's prompt, None for a block that is no chunk."""
         for chunk_id in chunk_ids:
             yield None if chunk_id is None else self.chunk_key((chunk_id,))
 
     @property
     def fingerprint(self) -> bytes:
-        """Eight bytes that differ where any parameter differs."""
+        """Return eight bytes that differ if any parameter differs."""
         return blake2b(self.to_json().encode(), digest_size=FINGERPRINT_BYTES, person=_PERSON).digest()
 
     def to_json(self) -> str:
-        """Return the parameters as one canonical line, for a handshake."""
+        """Return the parameters as one canonical line of JSON, for a handshake."""
         return json.dumps(self._compared, sort_keys=True, separators=(",", ":"))
 
     def check_same(self, other: KeySpace) -> None:

@@ -1,8 +1,8 @@
-"""One block at several levels of its codec, of which a stream chooses one for each chunk of a chain.
+"""Ladder of levels at which a block is coded, of which a stream chooses one for each chunk of a chain.
 
 Each level of a block is a block of its own, with a key made from the block's: pools, stores and the wire know
-nothing of levels. Whoever computes a block stores it at all levels of the ladder, so that it takes the memory
-of all of them together.
+nothing of levels. A node that computes a block stores it at all levels of the ladder, so the block takes the
+memory of all of them together.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Final
 from workload.compression import NONE, BlockSizes, CompressionError, codecs, find_compression
 
 ADAPTIVE: Final = "adaptive"
-"""In place of a level: one for each chunk, chosen by the stream."""
+"""Name of the setting that lets the stream choose a level for each chunk."""
 LADDERS: Final = {"cachegen": (1, 3, 5), "kivi": (8, 4, 2)}
-"""Levels that are stored of each block, the best first. CacheGen's take 0.64 of a plain block together."""
+"""Levels at which each block is stored, best first. CacheGen's together take 0.64 of a plain block."""
 _LEVEL = b"weir level"
 
 
@@ -29,7 +29,7 @@ def level_key(key: bytes, level: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """A block's sizes at each level, the best first; `BlockSizes` of all of them together."""
+    """Sizes of a block at each level, best first, with `BlockSizes`'s members for all of them together."""
 
     levels: tuple[BlockSizes, ...]
 
@@ -40,38 +40,40 @@ class Ladder:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """Return the codec and the level of each."""
+        """Return (codec, level) of each level."""
         return tuple((one.compression.codec, one.compression.level) for one in self.levels if one.compression)
 
     @property
     def stored_share(self) -> float:
-        """Mean part of a plain block's bytes that a block takes at one level."""
+        """Return the mean share of a plain block's bytes that a block takes at one level."""
         return sum(one.stored_share for one in self.levels) / len(self.levels)
 
     @property
     def kept_share(self) -> float:
-        """Part of a plain block's bytes that it takes at all levels together."""
+        """Return the share of a plain block's bytes that a block takes at all levels together."""
         return sum(one.stored_share for one in self.levels)
 
     @property
     def most_fragments(self) -> int:
-        """Return the fragments of the largest block."""
+        """Return the number of fragments of the largest block."""
         return max(one.most_fragments for one in self.levels)
 
     @property
     def mean_fragments(self) -> float:
-        """Return the mean fragments of a block at one level, over many blocks and all levels."""
+        """Return the mean number of fragments of a block at one level, over all blocks and levels."""
         return sum(one.mean_fragments for one in self.levels) / len(self.levels)
 
     def stored(self, key: bytes) -> Iterator[tuple[bytes, int]]:
-        """Keys and fragments of what is stored of a block."""
+        """Yield key and fragments of everything that is stored for a block: one for each level."""
         for (_, level), sizes in zip(self.numbers, self.levels, strict=True):
             yield level_key(key, level), sizes.fragments(key)
 
 
 def find_ladder(codec: str, plain_fragments: int, value_bytes: float) -> Ladder:
-    """Return the ladder of a codec; raises CompressionError if it has none, or a level makes blocks no
-    smaller."""
+    """Return the ladder of a codec.
+
+    Raises CompressionError if the codec has none, or a level makes blocks no smaller.
+    """
     if codec not in LADDERS:
         known = f"codec {codec}" if codec in (NONE, *codecs()) else f"a codec {codec!r}"
         raise CompressionError(
@@ -85,8 +87,10 @@ def find_ladder(codec: str, plain_fragments: int, value_bytes: float) -> Ladder:
 def make_sizes(
     codec: str, level: int | str | None, plain_fragments: int, value_bytes: float
 ) -> BlockSizes | Ladder:
-    """Return what a codec makes of blocks, at a level or at all that a stream chooses from; raises
-    CompressionError."""
+    """Return the sizes of blocks with a codec, at one level or at all levels that a stream chooses from.
+
+    Raises CompressionError.
+    """
     if level == ADAPTIVE:
         return find_ladder(codec, plain_fragments, value_bytes)
     if isinstance(level, str):

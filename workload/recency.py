@@ -1,4 +1,4 @@
-"""Least recently used first: an order of keys in which a use costs little, for millions of uses."""
+"""Least-recently-used order of keys in which a use is cheap, for millions of uses."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from typing import Final, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 SPARE_TURNS: Final = 1024
-"""Turns that no longer count are removed once there are three times as many as keys, and these."""
+"""Number of outdated turns that are tolerated, beside three for each key, before they are removed."""
 
 
 class Recency(Generic[Key]):
     """Keys in the order of their last use.
 
-    A use is another turn at the end of a list, of which a key's last one counts. An `OrderedDict` has more
-    to touch, which is most of what a use costs where the processor's caches don't hold all keys.
+    A use appends a turn to a list; only a key's last turn counts. An `OrderedDict` touches more memory, which
+    is most of the cost of a use if the processor's caches don't hold all keys.
     """
 
     def __init__(self) -> None:
         self._turns: list[Key] = []
         self._last: dict[Key, int] = {}
-        """By key the place of its last turn."""
+        """Index of each key's last turn."""
         self._first = 0
-        """Place of the first turn that may count."""
+        """Index of the first turn that may count."""
 
     def use(self, key: Key) -> None:
-        """It came, or was used: it leaves last."""
+        """Make a key the most recently used one, whether it is new or not."""
         self._last[key] = len(self._turns)
         self._turns.append(key)
         if len(self._turns) > 4 * len(self._last) + SPARE_TURNS:
             self._tidy()
 
     def used(self, key: Key) -> bool:
-        """Return whether it is there; it was used then."""
+        """Return whether the key is there; if so, make it the most recently used one."""
         if key not in self._last:
             return False
         self.use(key)
         return True
 
     def remove(self, key: Key) -> None:
-        """Take out a block that is there."""
+        """Remove a key that is there."""
         del self._last[key]
 
     def evict(self) -> Key:
-        """Remove the key that was used longest ago, and return it; there is one."""
+        """Remove and return the least recently used key; there must be one."""
         turns, last, place = self._turns, self._last, self._first
         while last.get(turns[place], -1) != place:
             place += 1

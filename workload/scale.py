@@ -1,8 +1,9 @@
-"""The scale model: bytes and link rates shrink by sigma, time does not; speed then compresses time itself.
+"""Scale model: bytes and link rates shrink by sigma, time does not; speed then compresses time itself.
 
-With sigma 5,000 a block of 83.9 MB becomes 16,384 bytes and a 200 Gbit/s link 40 Mbit/s: the block still
-takes 3.3 ms, so queueing and incast happen in real time on one machine. Speed s runs a trace s times as
-fast and everything with it: GPU times shrink by s, link rates grow by s."""
+With sigma 5,000, a block of 83.9 MB becomes 16,384 bytes and a 200 Gbit/s link 40 Mbit/s. The block still
+takes 3.3 ms, so queueing and incast happen in real time on one machine. With speed s, a trace and everything
+else runs s times as fast: GPU times shrink by s, link rates grow by s.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ FRAGMENT_BYTES = 512
 
 
 class ScaleError(ValueError):
-    """A scale that cannot be built."""
+    """Scale that can't be built."""
 
 
 @dataclass(frozen=True)
 class ScaleModel:
-    """Converts real bytes, rates and durations to emulated ones and back."""
+    """Converter of real bytes, rates and durations to emulated ones and back."""
 
     sigma: float = DEFAULT_SIGMA
     speed: float = 1.0
@@ -31,7 +32,7 @@ class ScaleModel:
             raise ScaleError(f"speed must be above 0, not {self.speed:g}")
 
     def block_bytes(self, real_bytes: float) -> int:
-        """Emulated size of a block: whole fragments, rounded down, at least one."""
+        """Return the emulated bytes of a block: whole fragments, rounded down, at least one."""
         return max(1, int(real_bytes / self.sigma) // self.fragment_bytes) * self.fragment_bytes
 
     def rate_bit_s(self, real_bit_s: float) -> float:
@@ -39,13 +40,13 @@ class ScaleModel:
         return real_bit_s / self.sigma * self.speed
 
     def duration_s(self, real_s: float) -> float:
-        """Return how long the emulation takes for what really takes `real_s`."""
+        """Return the emulated seconds of what takes `real_s` seconds in reality."""
         return real_s / self.speed
 
     def real_bytes(self, emulated_bytes: float) -> float:
-        """Return the bytes that the emulated ones stand for."""
+        """Return the real bytes that emulated bytes stand for."""
         return emulated_bytes * self.sigma
 
     def real_s(self, emulated_s: float) -> float:
-        """Return the time that an emulated duration stands for."""
+        """Return the real seconds that an emulated duration stands for."""
         return emulated_s * self.speed

@@ -1,8 +1,8 @@
-"""Which node serves a request: `random` (the default), `round_robin`, `balanced`, `locality`, `sessions`,
-`pinned`, `spread`, or Mooncake's `conductor`.
+"""Schedulers that choose the node of a request: `random` (the default), `round_robin`, `balanced`,
+`locality`, `sessions`, `pinned`, `spread`, or Mooncake's `conductor`.
 
-All but the last are planned: they look at nothing but the requests, so a trace can be shared out before it is
-played. The conductor (`workload.conductor`) decides when a request comes, by the state of nodes and storage.
+All but the last plan ahead: they look only at the requests, so a trace can be shared out before it is run.
+The conductor (`workload.conductor`) decides when a request comes, by the state of nodes and storage.
 """
 
 from __future__ import annotations
@@ -19,38 +19,41 @@ from workload.trace import Request
 SESSIONS = "sessions"
 LOCALITY_BLOCKS = 20_000
 FEW = 8
-"""Nodes that are compared one by one, instead of all in the order of what they have to do."""
+"""Largest number of nodes that are compared one by one, instead of all in the order of their work."""
 
 
 class ScheduleError(ValueError):
-    """A scheduler or a number of nodes that does not exist."""
+    """Scheduler that does not exist, or a number of nodes that can't be."""
 
 
 class Route(NamedTuple):
-    """Where a request goes."""
+    """Decision about where a request goes."""
 
     node: int
     fetch: bool = True
-    """Whether the node should ask the network for what it does not hold."""
+    """Whether the node should ask the network for blocks that it does not hold."""
     number: int = 0
-    """By which whoever served it says that its prefill has ended."""
+    """Number by which the request's server reports that its prefill has ended."""
     ttft_s: float = 0.0
-    """Estimated time to the first token; 0 where nobody estimates."""
+    """Estimated seconds to the first token; 0 if the scheduler does not estimate."""
 
 
 class PlannedScheduler(Protocol):
-    """Assigns requests to nodes 0..nodes-1, called in order of arrival, by the requests alone."""
+    """Scheduler that assigns requests to nodes 0..nodes-1 by the requests alone, in order of arrival."""
 
     def assign(self, request: Request) -> Route:
-        """Return the node that serves `request`."""
+        """Return the route to the node that serves `request`."""
 
     def grow(self, nodes: int) -> None:
-        """From now on there are so many nodes, more than before. The new ones hold nothing, and count as
-        having been sent as much as who was sent least."""
+        """Use `nodes` nodes from now on, which are more than before.
+
+        The new nodes hold nothing. They count as having been sent as much work as the node that was sent
+        least.
+        """
 
 
 class RandomScheduler:
-    """Any node with equal chance: what a load balancer without regard to locality does."""
+    """Scheduler that takes each node with equal chance, as a load balancer without regard to locality."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._nodes = nodes
@@ -64,7 +67,7 @@ class RandomScheduler:
 
 
 class RoundRobinScheduler:
-    """Each node in turn."""
+    """Scheduler that takes each node in turn."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._nodes = nodes
@@ -80,7 +83,7 @@ class RoundRobinScheduler:
 
 
 class BalancedScheduler:
-    """The node that was sent the fewest tokens, whatever it holds: load balancing blind to locality."""
+    """Scheduler that takes the node that was sent the fewest tokens: load balancing blind to locality."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._random = random.Random(seed)
@@ -93,7 +96,7 @@ class BalancedScheduler:
         return Route(node)
 
     def sent(self, node: int, tokens: int) -> None:
-        """A node was sent so many tokens by somebody else's choice."""
+        """Note that another scheduler sent so many tokens to a node."""
         self._tokens[node] += tokens
 
     def grow(self, nodes: int) -> None:
@@ -101,7 +104,7 @@ class BalancedScheduler:
 
 
 class SessionScheduler:
-    """The node that served the session before; the first time the one that was sent the fewest tokens."""
+    """Scheduler that takes the session's node; for a new session, the one that was sent the fewest tokens."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._balanced = BalancedScheduler(nodes, seed)
@@ -125,17 +128,19 @@ class SessionScheduler:
 
 
 class LocalityScheduler:
-    """The node that has least to do, where a prefix it was sent lately is nothing to do; ties by lot."""
+    """Scheduler that takes the node with the least work, which recently sent prefixes reduce; ties are
+    random."""
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._random = random.Random(seed)
         self._nodes = nodes
         self._seen: list[Recency[int]] = [Recency() for _ in range(nodes)]
         self._seen_at: dict[int, int] = {}
-        """Block -> bit n set where `_seen[n]` has it: so hundreds of nodes are compared at once."""
+        """Bits by block: bit n is set if `_seen[n]` has the block. This compares hundreds of nodes at
+        once."""
         self._tokens = [0] * nodes
         self._by_tokens = [(0, node) for node in range(nodes)]
-        """(tokens, node), ascending."""
+        """Pairs (tokens sent, node), ascending."""
 
     def assign(self, request: Request) -> Route:
         lots = _Lots(self._random, self._nodes)
@@ -168,7 +173,7 @@ class LocalityScheduler:
         self._nodes = nodes
 
     def _by_prefix(self, request: Request) -> Iterator[tuple[int, int]]:
-        """(blocks seen from the first on, the nodes of which this is true as bits)."""
+        """Yield (first blocks that were sent there lately, bits of the nodes with exactly that many)."""
         holders = (1 << self._nodes) - 1
         for depth, block in enumerate(request.blocks):
             further = holders & self._seen_at.get(block, 0)
@@ -196,14 +201,14 @@ LOT_BITS = 64
 
 
 class _Lots:
-    """Of so many nodes, as so many calls of `random` would draw them; few are ever looked at."""
+    """Random numbers of all nodes, equal to as many calls of `random`; few of them are ever computed."""
 
     def __init__(self, draw: random.Random, nodes: int) -> None:
         drawn = draw.getrandbits(LOT_BITS * nodes)
         self._drawn = drawn.to_bytes(LOT_BITS // 8 * nodes, "little")
 
     def of(self, node: int) -> float:
-        """From 0 to 1; of two numbers of 32 bits the upper 27 and 26 count."""
+        """Return the node's number in [0, 1), from the upper 27 and 26 bits of two 32-bit numbers."""
         first = LOT_BITS // 8 * node
         drawn = int.from_bytes(self._drawn[first : first + LOT_BITS // 8], "little")
         return ((drawn & 0xFFFFFFFF) >> 5) * 2**-27 + (drawn >> 38) * 2**-53
@@ -217,22 +222,23 @@ def _bits(group: int) -> Iterator[int]:
 
 
 KNOWN_AFTER_S = 0.03
-"""A router learns that a node holds a prefix when a request has been answered."""
+"""Seconds after which a router knows that a node holds a prefix: about when the request is answered."""
 
 
 class PinnedScheduler:
-    """The node that was sent the longest prefix, the first of several; who has none goes to each in turn.
+    """Scheduler that takes the node known to hold the longest prefix, else each node in turn.
 
-    What routers that look at prefixes alone do (SGLang's, the L7-PA of KVSwitch's evaluation).
+    Of several such nodes it takes the first. Routers that look only at prefixes do this: SGLang's, and the
+    L7-PA of KVSwitch's evaluation.
     """
 
     def __init__(self, nodes: int, seed: int) -> None:
         self._turns = RoundRobinScheduler(nodes, seed)
         self._tokens = [0] * nodes
         self._held_at: dict[int, list[int]] = {}
-        """Block -> nodes that are known to hold it."""
+        """Nodes that are known to hold a block, by block."""
         self._answers: deque[tuple[float, int, Request]] = deque()
-        """What will be known, and when."""
+        """Prefixes that will become known: (time in seconds, node, request)."""
         self.known_after_s = KNOWN_AFTER_S
 
     def assign(self, request: Request) -> Route:
@@ -263,9 +269,10 @@ class PinnedScheduler:
 
 
 class SpreadScheduler(PinnedScheduler):
-    """The same, but of several nodes that hold the longest prefix the one that was sent the fewest tokens.
+    """Scheduler like `PinnedScheduler` that, of several holders, takes the one that was sent the fewest
+    tokens.
 
-    What KVSwitch's weighted choice among a prefix's holders comes to, without the delay of its load reports.
+    This is KVSwitch's weighted choice among a prefix's holders without the delay of its load reports.
     """
 
     def _choose(self, holders: list[int]) -> int:
@@ -288,7 +295,7 @@ SCHEDULERS = (*PLANNED, CONDUCTOR)
 def share_out(
     requests: Sequence[Request], scheduler: PlannedScheduler, nodes: int, joining: int, joins_at: float
 ) -> Iterator[tuple[Request, int]]:
-    """Yield each request with its node; the last `joining` of `nodes` join after such a share of the
+    """Yield each request with its node; the last `joining` of `nodes` join after the share `joins_at` of
     requests."""
     joins = joining_place(len(requests), joins_at) if joining else -1
     for place, request in enumerate(requests):
@@ -298,13 +305,16 @@ def share_out(
 
 
 def joining_place(requests: int, share: float) -> int:
-    """Of the first of so many requests that nodes which join after such a share of them may serve."""
+    """Return the index of the first request that joining nodes may serve, if they join after `share` of
+    all."""
     return min(requests - 1, int(share * requests))
 
 
 def make_scheduler(name: str, nodes: int, seed: int = 0, pace: float = 1.0) -> PlannedScheduler:
-    """Return the planned scheduler of that name, its own times so many times as long; raises ScheduleError
-    that lists those that exist."""
+    """Return the planned scheduler of that name; raises ScheduleError if there is none.
+
+    `pace` multiplies the scheduler's own times.
+    """
     if name not in PLANNED:
         raise ScheduleError(f"no scheduler {name!r} that plans ahead: choose one of {', '.join(PLANNED)}")
     if nodes < 1:

@@ -1,10 +1,11 @@
-"""Mixes of services whose very parameters are drawn by the seed, so that a policy which was chosen on some of
-these traces knows nothing of the next one but that it is a mix.
+"""Mixes of services whose parameters the seed draws, so a policy tuned on some of these traces knows only
+that the next one is a mix.
 
-Each has two to five services of five kinds. How long prompts, pauses and conversations are, how many
-documents, tools and templates there are and how unequally they are asked for, the services' shares of the
-requests and how much their rates rise and fall are drawn, each from a range of a decade or more where that is
-conceivable. The ranges are assumptions, not measurements."""
+A mix has two to five services of five kinds. The seed draws the lengths of prompts, pauses and conversations,
+the numbers and popularity of documents, tools and templates, the services' shares of the requests, and how
+much their rates vary. Each range spans a decade or more where that is plausible. The ranges are assumptions,
+not measurements.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +19,28 @@ from workload.drafts import Draft, Sessions, Shape, lognormal, mixed, zipf_weigh
 MAX_PROMPT_TOKENS = 120_000
 LEAST_SERVICES, MOST_SERVICES = 2, 5
 LEAST_WAVE_S, MOST_WAVE_S = 120.0, 3600.0
-"""Period in which a service's rate rises and falls."""
+"""Range in seconds of the period with which a service's rate rises and falls."""
 GOLDEN_RATIO = 0.6180339887
-"""Multiples of it are spread evenly over the parts of a whole."""
+"""Number whose multiples, modulo 1, are spread evenly over [0, 1)."""
 
 Prompt = tuple[tuple[str, int], ...]
 
 
 def decades(rng: Random, least: float, most: float) -> float:
-    """Return a number between these, each factor as likely."""
+    """Return a random number between `least` and `most`, uniform in its logarithm."""
     return math.exp(rng.uniform(math.log(least), math.log(most)))
 
 
 def tokens_of(prompt: Prompt) -> int:
-    """Return the tokens of a prompt."""
+    """Return the number of tokens of a prompt."""
     return sum(tokens for _, tokens in prompt)
 
 
 def waves(rng: Random, per_s: float) -> Callable[[], float]:
-    """Return what tells one arrival time after the other; their rate rises and falls about `per_s`
-    (thinning)."""
+    """Return a function that returns one arrival time in seconds after the other.
+
+    Their rate rises and falls around `per_s`; they are drawn by thinning.
+    """
     depth = rng.uniform(0.0, 0.9)
     period_s, phase = decades(rng, LEAST_WAVE_S, MOST_WAVE_S), rng.uniform(0.0, 2 * math.pi)
     now_s = 0.0
@@ -53,7 +56,10 @@ def waves(rng: Random, per_s: float) -> Callable[[], float]:
 
 
 def conversations(rng: Random, per_s: float, label: str) -> Sessions:
-    """Turns that extend the prompt, behind the system prompts of some applications; some are asked again."""
+    """Yield conversations whose turns extend the prompt, behind the system prompts of several applications.
+
+    Some turns are asked again.
+    """
     apps = round(decades(rng, 1, 100))
     heads = [round(decades(rng, 50, 6000)) for _ in range(apps)]
     weights = zipf_weights(apps, rng.uniform(0.3, 1.3))
@@ -86,7 +92,7 @@ def conversations(rng: Random, per_s: float, label: str) -> Sessions:
 
 
 def jobs(rng: Random, per_s: float, label: str) -> Sessions:
-    """Agents: workers that begin together behind a description of tools and a task, and each one's steps."""
+    """Yield agent jobs: workers that start together behind the same tools and task, and each one's steps."""
     types = round(decades(rng, 1, 60))
     tools = [round(decades(rng, 300, 15_000)) for _ in range(types)]
     weights = zipf_weights(types, rng.uniform(0.3, 1.5))
@@ -119,7 +125,10 @@ def jobs(rng: Random, per_s: float, label: str) -> Sessions:
 
 
 def questions(rng: Random, per_s: float, label: str) -> Sessions:
-    """Over a few documents, the best match first; which are popular changes slowly or not at all."""
+    """Yield questions over a few documents each, the best match first.
+
+    Which documents are popular changes slowly or not at all.
+    """
     documents = round(decades(rng, 50, 20_000))
     median = decades(rng, 200, 10_000)
     sizes = [min(40_000, lognormal(rng, median, 0.7)) for _ in range(documents)]
@@ -147,7 +156,8 @@ def questions(rng: Random, per_s: float, label: str) -> Sessions:
 
 
 def templates(rng: Random, per_s: float, label: str) -> Sessions:
-    """Short inputs, each behind one of many prompts with examples, of which now and then one is replaced."""
+    """Yield short inputs, each behind one of many prompts with examples; prompts are replaced from time to
+    time."""
     alive, life_s = round(decades(rng, 5, 2000)), decades(rng, 300, 100_000)
     weights = zipf_weights(alive, rng.uniform(0.3, 1.4))
     median, own = decades(rng, 300, 8000), decades(rng, 30, 3000)
@@ -164,7 +174,7 @@ def templates(rng: Random, per_s: float, label: str) -> Sessions:
 
 
 def batches(rng: Random, per_s: float, label: str) -> Sessions:
-    """Now and then many documents one after another, each for a few questions in a row."""
+    """Yield batches of many documents one after the other, each with a few questions in a row."""
     length = round(decades(rng, 10, 400))
     median, asked = decades(rng, 1000, 30_000), rng.choice([1, 1, 2, 4])
     pause_s = decades(rng, 0.2, 5)
@@ -188,7 +198,7 @@ KINDS = (conversations, jobs, questions, templates, batches)
 
 
 def services(rng: Random, per_s: float) -> Sessions:
-    """Yield a mix of services of some kinds, each with its share of the requests."""
+    """Yield the sessions of a mix of services, each of some kind and with some share of the requests."""
     shares = [rng.expovariate(1.0) for _ in range(rng.randint(LEAST_SERVICES, MOST_SERVICES))]
     streams = []
     for number, share in enumerate(shares):

@@ -1,9 +1,10 @@
-"""What a node can tell of the blocks of recorded sessions of agents, request by request.
+"""Hints that a node can give about the blocks of recorded agents' sessions, request by request.
 
-It knows the chain that a session or sub-agent asked for last, and when either ends. So it knows which blocks
-are dead: those that the next chain does not have any more, and at the end all of them, but for those that
-others of the session still ask for. Tools and system prompt are nobody's own: other sessions need them, so
-they are to be retained."""
+A node knows the chain that a session or sub-agent asked for last, and when either ends. It therefore knows
+which blocks are dead: those that the next chain lacks and, at the end, all of them. Blocks that other streams
+of the session still ask for are not dead. Other sessions need tools and system prompt, so those are to be
+retained.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +16,24 @@ from workload.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class SessionHint:
-    """Blocks that a node can name to the pool once a request is answered, by what becomes of them."""
+    """Blocks that a node can hint at once a request is answered."""
 
     dead: tuple[int, ...]
-    """Blocks that its session will not ask for again, the last of their chain first."""
+    """Blocks that the session will not ask for again, the last of a chain first."""
     shared: tuple[int, ...]
-    """Blocks that lie wholly in tools and system prompt."""
+    """Blocks that lie entirely within tools and system prompt."""
 
 
 @dataclass(slots=True)
 class _Session:
     chains: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """By stream, as it asked for them last."""
+    """Chain that each stream asked for last, by stream."""
     shared: set[int] = field(default_factory=set)
     """Blocks of tools and system prompts of any of its streams."""
 
 
 def session_hints(trace: Trace) -> Iterator[SessionHint]:
-    """Return a hint for each request of a trace; it says nothing of requests without a session."""
+    """Yield a hint for each request of a trace; it is empty for requests without a session."""
     sessions: dict[int, _Session] = {}
     for request in trace.requests:
         place = request.place

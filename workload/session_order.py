@@ -1,4 +1,4 @@
-"""Which requests of a session wait for answers to which others, where both are played."""
+"""Order within sessions: which requests wait for which answers if only some requests are run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def awaited(requests: Sequence[Request]) -> set[int]:
 
 
 def waits_for(request: Request, played: Container[int]) -> tuple[int, ...]:
-    """Return the numbers of the requests that it waits for, of those that are played. None: it comes at its
-    own time."""
+    """Return the numbers of the requests in `played` that the request waits for.
+
+    If there are none, it comes at its own time.
+    """
     if request.place is None:
         return ()
     return tuple(number for number in request.place.after if number in played)

@@ -1,10 +1,11 @@
-"""A trace of many sessions at once: which of the recorded ones start, and when, is drawn by a seed.
+"""Trace of many sessions at once: a seed draws which recorded sessions start, and when.
 
-Sessions start at random (Poisson), in an order drawn from all there are, each once before any comes again.
-Whoever comes again is another session with blocks of its own. A block is a model's: what two models compute
-of one text are two blocks. Of two sessions only the blocks that lie wholly in tools and system prompt are
-the same, where model and counts of tokens are; ids in the recordings say nothing across sessions, so this is
-an assumption, and `shares_prefix=False` is the other: nothing is shared."""
+Sessions start at random (Poisson), in a random order, each once before any comes again. A session that comes
+again is another session with blocks of its own. Two models compute different blocks of the same text. Two
+sessions have blocks in common only within tools and system prompt, if model and numbers of tokens are equal.
+Ids in the recordings say nothing across sessions, so this is an assumption. With `shares_prefix=False`,
+sessions share nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +17,30 @@ from workload.sessions import Call, Session, parse_session
 from workload.trace import InSession, Request, Schema, Trace, TraceError
 
 Source = Callable[[], Iterator[tuple[str, object]]]
-"""Reads one file: name and JSON value of each of its sessions."""
+"""Function that reads one file and yields name and JSON value of each of its sessions."""
 MAX_ACCESSES = 100_000_000
-"""Block accesses of a trace: beyond, it does not fit into memory."""
+"""Largest number of block accesses of a trace that fits into memory."""
 MAX_SESSIONS = 1_000_000
 SESSIONS = "agentic"
-"""Name of the schema of traces that are made of recorded sessions."""
+"""Name of the schema of traces made of recorded sessions."""
 SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How recorded sessions are served: how many, for how long, and what they share."""
+    """Service of recorded sessions: their rate, the service's duration, and what they share."""
 
     sessions_per_hour: float = 300.0
     hours: float = 1.0
-    """What comes later is left out."""
+    """Hours after which requests are left out."""
     shares_prefix: bool = True
     seed: int = 1
     block_tokens: int | None = None
-    """Tokens of a block; None: as recorded. Smaller ones are not cut here (`Trace.cut`)."""
+    """Tokens of a block; None means as recorded. Smaller blocks are not cut here, but by `Trace.cut`."""
 
 
 def serve_sessions(name: str, sources: Sequence[Source], service: Service) -> Trace:
-    """Return the trace of a service whose sessions are drawn from those of `sources`. Raises TraceError."""
+    """Return the trace of a service whose sessions are drawn from `sources`; raises TraceError."""
     drawn = _Drawn(sources, service)
     table = _Blocks(service.shares_prefix)
     found: list[_Found] = []
@@ -76,7 +77,8 @@ def serve_sessions(name: str, sources: Sequence[Source], service: Service) -> Tr
 
 
 _Found = tuple[float, int, int, Call, tuple[int, ...], InSession]
-"""A call: when it comes, its session and place in it, its chain, and what its session says of it."""
+"""Call of a session: time in seconds, session, index in the session, call, chain, and place in the
+session."""
 
 
 def _requests(found: Sequence[_Found]) -> Iterator[Request]:
@@ -88,8 +90,7 @@ def _requests(found: Sequence[_Found]) -> Iterator[Request]:
 
 
 class _Drawn:
-    """Sessions with their starts. A session that comes again is read again: all of them do not fit into
-    memory."""
+    """Sessions with their start times; a session that comes again is read again, as memory can't hold all."""
 
     def __init__(self, sources: Sequence[Source], service: Service) -> None:
         self._sources, self._service = sources, service
@@ -123,18 +124,19 @@ class _Drawn:
 
 
 class _Blocks:
-    """Numbers the blocks of all sessions, in the order in which they come."""
+    """Numbers of the blocks of all sessions, in the order in which they come."""
 
     def __init__(self, shares_prefix: bool) -> None:
         self._shares_prefix = shares_prefix
         self._shared: dict[tuple[str, int, int, int], int] = {}
-        """By model, tokens of tools, tokens of system prompt and place."""
+        """Number of each shared block by model, tokens of tools, tokens of system prompt, and index."""
         self._next = 0
 
     def of(self, session: Session) -> Iterator[tuple[int, ...]]:
-        """The chain of each call of a session that comes now."""
+        """Yield the chain of each call of the next session."""
         prefixes: dict[int, tuple[int, int, int]] = {}
-        """Blocks of tools and system prompt, as the session numbers them."""
+        """Tokens of tools and of system prompt, and index, of each shared block, by the session's id of
+        it."""
         begun: set[int] = set()
         by_model: dict[str, dict[int, int]] = {}
         for call in session.calls:

@@ -1,19 +1,19 @@
-"""Sessions of agents, in the schema of kv-cache-tester, which aiperf and SemiAnalysis' data sets have, too.
+"""Agents' sessions in the schema of kv-cache-tester, which aiperf and SemiAnalysis' data sets use, too.
 
-A session is a JSON object: `block_size`, `hash_id_scope` ("local": ids say nothing across sessions),
-`tool_tokens` and `system_tokens` (what every prompt begins with), and `requests`, in order of time. A
-request has `t` (seconds from the session's start), `type` ("n" or "s"), `model`, `in` and `out` (tokens) and
-`hash_ids`, the chain of its blocks; `api_time` and `think_time` (seconds) where they are known. One of type
-"subagent" is a session inside, with `t`, `duration_ms`, `tool_tokens`, `system_tokens` and `requests`, whose
-times count from its own start, or in some data sets from the session's. Fields beside these are not looked
-at.
+A session is a JSON object. It has `block_size`, `hash_id_scope` ("local": ids say nothing across sessions),
+`tool_tokens` and `system_tokens` (with which every prompt begins), and `requests` in order of time. A request
+has `t` (seconds from the session's start), `type` ("n" or "s"), `model`, `in` and `out` (tokens) and
+`hash_ids`, the chain of its blocks; `api_time` and `think_time` (seconds) are optional. A request of type
+"subagent" is a session inside, with `t`, `duration_ms`, `tool_tokens`, `system_tokens` and `requests`. Their
+times count from its own start, or in some data sets from the session's. Other fields are ignored.
 
-A call waits for the answer to the one before it in its stream, and a sub-agent's first for its parent's last
-before it. The parent's next waits for the sub-agents that had ended by then.
+A call waits for the answer to the previous call of its stream. A sub-agent's first call waits for its
+parent's last call before it. The parent's next call waits for the sub-agents that had ended by then.
 
-Refused, by file and request: missing or mistyped fields, times that go backwards, chains without blocks,
-with a block twice, with fewer or more blocks than the tokens fill, or with a block behind another than
-before."""
+Errors name file and request: missing or mistyped fields, times that go backwards, chains without blocks, with
+a block twice, or with fewer or more blocks than the tokens fill, and blocks behind another parent than
+before.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ from typing import Any
 from workload.trace import MAX_TOKENS, TraceError, is_number
 
 MAX_CALLS = 100_000
-"""Of a session."""
+"""Largest number of calls of a session."""
 MAX_T_S = 1e8
 MAX_BLOCK_SIZE = 1 << 16
 ENDED_WITHIN_S = 1.0
-"""Times are whole seconds in part: what ended so short a time after a call had ended before it."""
+"""Tolerance in seconds, as some times are whole seconds: a sub-agent that ends so soon after a call begins
+counts as ended before it."""
 CALL_TYPES = ("n", "s")
 SUB_AGENT = "subagent"
 MAX_ID = 1 << 63
 MAX_MODEL_CHARS = 256
-"""Longest name of a model."""
+"""Largest number of characters of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a session. Times are seconds from the session's start."""
+    """Request of a session; times are in seconds from the session's start."""
 
     t_s: float
     model: str
@@ -48,11 +49,11 @@ class Call:
     chain: array[int]
     """Ids of its blocks, as the session numbers them."""
     stream: int
-    """0 of the session's own, then one for each sub-agent."""
+    """Number of its stream: 0 is the session's own, then follows one for each sub-agent."""
     after: tuple[int, ...]
-    """Places in `Session.calls` of those whose answers it waits for."""
+    """Indices in `Session.calls` of the calls whose answers it waits for."""
     think_s: float
-    """From the last of these answers on."""
+    """Seconds from the last of these answers to this call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,13 @@ class Stream:
 
     @property
     def shared_tokens(self) -> int:
-        """Return the tokens at the begin of each prompt that other sessions may have, too."""
+        """Return the number of tokens at the start of each prompt that other sessions may have, too."""
         return self.tool_tokens + self.system_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session's calls in order of time."""
+    """Recorded session with its calls in order of time."""
 
     name: str
     block_tokens: int
@@ -84,8 +85,11 @@ def is_session(record: object) -> bool:
 
 
 def parse_session(record: object, name: str, block_tokens: int | None = None) -> Session:
-    """Return a session with its blocks joined to `block_tokens` (None: as they are). Raises TraceError that
-    names the request."""
+    """Return a session whose blocks are joined to `block_tokens` tokens (None: as they are).
+
+    If that is no multiple of the recorded size, blocks stay as they are. Raises TraceError that names the
+    request.
+    """
     return _Parser(name).parse(record, block_tokens)
 
 
@@ -98,7 +102,7 @@ class _Parser:
     ends_s: list[float] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     parents: dict[int, int] = field(default_factory=dict)
-    """Of each block the one before it."""
+    """Parent of each block; -1 for a first block."""
 
     def parse(self, record: object, block_tokens: int | None) -> Session:
         fields = self._object(record, "session")
@@ -114,7 +118,7 @@ class _Parser:
         return Session(self.name, self.block_size * self.join, tuple(self.streams), self._in_order(order))
 
     def _in_order(self, order: Sequence[int]) -> tuple[Call, ...]:
-        """Return the calls in that order, and name those they wait for by their places in it."""
+        """Return the calls in that order; `after` then has the indices in that order."""
         places = {old: new for new, old in enumerate(order)}
         return tuple(
             replace(call, after=tuple(places[before] for before in call.after))
@@ -125,7 +129,7 @@ class _Parser:
         stream = self._stream(fields, "session")
         last: int | None = None
         pending: list[tuple[float, int]] = []
-        """Ends and last calls of sub-agents that nobody has waited for yet."""
+        """Ends in seconds and last calls of sub-agents that no call has waited for yet."""
         last_t_s = 0.0
         for where, entry in self._entries(fields, "session", "request"):
             t_s = self._time(entry, where, last_t_s)
@@ -142,7 +146,7 @@ class _Parser:
     def _sub_agent(
         self, entry: dict[str, Any], where: str, t_s: float, parent: int | None
     ) -> tuple[float, int] | None:
-        """Read a sub-agent; returns when it ended and its last call, None if it made none."""
+        """Read a sub-agent; return its end in seconds and its last call, or None if it made no call."""
         stream = self._stream(entry, where)
         last, last_t_s, offset_s = parent, t_s, t_s
         made: int | None = None
@@ -163,7 +167,10 @@ class _Parser:
     def _call(
         self, entry: dict[str, Any], where: str, t_s: float, stream: int, after: tuple[int, ...], told: bool
     ) -> int:
-        """Add a call; `told`: its own think time is from the answer before it. Returns its place."""
+        """Add a call and return its index.
+
+        Only if `told`, the recorded think time counts from the answers in `after`; otherwise it is computed.
+        """
         if entry.get("type") not in CALL_TYPES:
             raise self._error(where, f'type must be "n", "s" or "{SUB_AGENT}", not {entry.get("type")!r:.40}')
         model = entry.get("model")

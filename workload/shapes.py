@@ -1,4 +1,4 @@
-"""The shapes of generated traces, each an endless stream of sessions in order of their start."""
+"""Shapes of generated traces, each an endless stream of sessions in order of start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ FIRST_TOKENS = 5000
 
 
 def conversation(rng: Random, name: str, start_s: float, head: tuple[tuple[str, int], ...]) -> list[Draft]:
-    """Turns that each extend the prompt of the one before; the next comes after half a minute to ten."""
+    """Return turns that each extend the previous prompt; a turn comes 8 s and a lognormal pause after the
+    last."""
     drafts: list[Draft] = []
     now_s, prompt = start_s, head
     while True:
@@ -33,7 +34,7 @@ def conversation(rng: Random, name: str, start_s: float, head: tuple[tuple[str, 
 
 
 def chat(rng: Random, per_s: float) -> Sessions:
-    """Conversations of a few turns behind one system prompt."""
+    """Yield conversations of a few turns behind one system prompt."""
     for number, start_s in enumerate(starts(rng, per_s * CHAT_ENDS)):
         yield conversation(rng, f"chat {number}", start_s, (("system", 512),))
 
@@ -69,7 +70,7 @@ def agent_job(rng: Random, name: str, start_s: float, agent: int) -> list[Draft]
 
 
 def agent_jobs(rng: Random, per_s: float) -> Sessions:
-    """Jobs of a few agent types, each type with its own long tool description."""
+    """Yield jobs of a few agent types, each type with its own long tool description."""
     weights = zipf_weights(AGENT_TYPES, 1.0)
     for number, start_s in enumerate(starts(rng, per_s / ((AGENT_FAN_OUT + 0.5) * AGENT_STEPS))):
         agent = rng.choices(range(AGENT_TYPES), weights)[0]
@@ -77,26 +78,27 @@ def agent_jobs(rng: Random, per_s: float) -> Sessions:
 
 
 def one_shots(rng: Random, per_s: float, median_tokens: float, label: str) -> Sessions:
-    """Long prompts that nobody asks again."""
+    """Yield long prompts that are never asked again."""
     for number, start_s in enumerate(starts(rng, per_s)):
         prompt = ((f"{label} {number}", min(MAX_PROMPT_TOKENS, lognormal(rng, median_tokens, 0.8))),)
         yield [Draft(start_s, prompt, lognormal(rng, 140, 0.7))]
 
 
 def agents(rng: Random, per_s: float) -> Sessions:
-    """Yield what the pool is for: bursts of jobs behind a few huge shared prefixes, and some one-shot
+    """Yield bursts of jobs behind a few huge shared prefixes, which suit the pool, and some one-shot
     prompts."""
     return mixed(agent_jobs(rng, 0.75 * per_s), one_shots(rng, 0.25 * per_s, 7500, "single"))
 
 
 PASSAGE_TOKENS = 512
-"""A block's, so that a passage is a chunk wherever it stands."""
+"""Tokens of a passage: as many as a block's, so that a passage is a chunk wherever it stands."""
 RAG_DOCUMENTS = 2000
 RAG_PICKS = 4
 
 
 def rag(rng: Random, per_s: float) -> Sessions:
-    """Questions over documents of a common corpus, best match first but in varying order."""
+    """Yield questions over documents of a common corpus, the best match often first, the others in any
+    order."""
     sizes = [lognormal(rng, 1100, 0.6) for _ in range(RAG_DOCUMENTS)]
     weights = zipf_weights(RAG_DOCUMENTS, 0.9)
     for number, start_s in enumerate(starts(rng, per_s)):
@@ -119,11 +121,11 @@ PASSAGES_RETRIEVED = 10
 
 
 def passages(rng: Random, per_s: float) -> Sessions:
-    """Questions over passages of 512 tokens, the best match first: the same passages come in any order."""
+    """Yield questions over passages of 512 tokens, the best match first: the order of passages varies."""
     weights = zipf_weights(PASSAGE_DOCUMENTS, 0.9)
     for number, start_s in enumerate(starts(rng, per_s)):
         topic = rng.choices(range(PASSAGE_DOCUMENTS), weights)[0]
-        # A question matches its topic's document best and one that is near it somewhat less.
+        # A question matches its topic's document best, and a neighbouring document somewhat less.
         near = [topic, (topic * 7 + 31) % PASSAGE_DOCUMENTS]
         scores = {
             f"passage {document}.{part}": rng.gauss(0.7 if document == topic else 0.0, 0.5)
@@ -140,7 +142,7 @@ def passages(rng: Random, per_s: float) -> Sessions:
 
 
 def scan(rng: Random, per_s: float) -> Sessions:
-    """Chats disturbed by scans: now and then someone reads a corpus through, every document once."""
+    """Yield chats disturbed by scans, which read a corpus through, every document once."""
 
     def scans() -> Sessions:
         for number, start_s in enumerate(starts(rng, 0.4 * per_s / 120)):
@@ -161,7 +163,8 @@ DRIFT_STEP_S = 12.0
 
 
 def drift(rng: Random, per_s: float) -> Sessions:
-    """Shared prefixes whose popularity wanders: every few seconds one fades and another appears."""
+    """Yield requests behind shared prefixes whose popularity drifts: every few seconds one replaces
+    another."""
     weights = zipf_weights(DRIFT_ALIVE, 0.8)
     order = list(range(DRIFT_ALIVE))
     rng.shuffle(order)
@@ -174,7 +177,7 @@ def drift(rng: Random, per_s: float) -> Sessions:
 
 
 def flash(rng: Random, per_s: float) -> Sessions:
-    """Chats, and now and then a crowd that wants one new long prefix within seconds."""
+    """Yield chats and, from time to time, a crowd that asks for one new long prefix within seconds."""
 
     def crowds() -> Sessions:
         for number, start_s in enumerate(starts(rng, 0.4 * per_s / 100)):
@@ -204,21 +207,23 @@ SHAPES = {
     )
 }
 ALL_SHAPES = {**SHAPES, **ADVERSARIAL}
-"""Those that policies were chosen on, by other seeds."""
+"""Shapes on which policies were tuned, with other seeds."""
 COMPARED_SHAPES = {**ALL_SHAPES, SERVICES.name: SERVICES}
-"""Those that policies are compared on."""
+"""Shapes on which policies are compared."""
 PASSAGES = Shape(
     "passages", "questions over passages that fill blocks, in any order", 4.0, passages, "passage "
 )
 FAN_IN_SHAPES = {name: fan_in.shape() for name, fan_in in FAN_IN.items()}
 PLAYED_SHAPES = {**SHAPES, PASSAGES.name: PASSAGES, **FAN_IN_SHAPES}
-"""Those of real use, with the one that is made for blending, and those with many readers of the same."""
+"""Shapes of real use, the shape made for blending, and those with many readers of the same blocks."""
 EVERY_SHAPE = {**COMPARED_SHAPES, PASSAGES.name: PASSAGES, **FAN_IN_SHAPES}
 
 
 def find_shape(text: str, among: Mapping[str, Shape] = EVERY_SHAPE) -> Shape:
-    """Return a shape by its name, behind which parameters may stand: `swarm:sub_agents=64,within_ms=50`.
-    Raises ShapeError that lists what there is."""
+    """Return the shape that `text` names, perhaps with parameters: `swarm:sub_agents=64,within_ms=50`.
+
+    Raises ShapeError for an unknown name or parameter.
+    """
     name, _, given = text.partition(":")
     if name not in among:
         raise ShapeError(f"there is no {name!r:.40}: choose one of {', '.join(among)}")
@@ -231,6 +236,6 @@ def find_shape(text: str, among: Mapping[str, Shape] = EVERY_SHAPE) -> Shape:
 
 
 def played_shape(text: str) -> str:
-    """Return the text of a shape that systems are run with; raises ShapeError."""
+    """Return `text` if it names a shape that systems are run with; raises ShapeError otherwise."""
     find_shape(text, PLAYED_SHAPES)
     return text

@@ -1,6 +1,7 @@
-"""Requests of a trace, in order of arrival, and the blocks that their prompts are made of.
+"""Requests of a trace, in order of arrival, and the blocks of their prompts.
 
-`trace_files.load_trace` reads them from files, `generate.generate` makes them up."""
+`trace_files.load_trace` reads traces from files, `generate.generate` makes them.
+"""
 
 from __future__ import annotations
 
@@ -9,50 +10,50 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard, overload
 
 CHUNK_IDS = "chunk_ids"
-"""The field of a line that says which of its blocks are chunks."""
+"""Name of the field that says which of a request's blocks are chunks."""
 SESSION = "session"
-"""The field of a line that says where its request stands in a session."""
+"""Name of the field that says where a request stands in a session."""
 CHAT_FIELDS = ("chat_id", "parent_chat_id", "turn")
 ID_BITS = 64
-"""Of the ids of blocks and chunks: what keys are derived from."""
+"""Number of bits of the ids of blocks and chunks, from which keys are derived."""
 MAX_TOKENS = 100_000_000
-"""Largest length of a prompt or an answer. No model takes a hundredth of it: a larger number is a mistake."""
+"""Largest number of tokens of a prompt or an answer. No model takes a hundredth of it: more is a mistake."""
 MAX_TIME_S = 1e9
-"""From a trace's first request to its last."""
+"""Longest time in seconds from a trace's first request to its last."""
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a JSON value is a number, which true and false are not."""
+    """Return whether a JSON value is a number; true and false are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class TraceError(Exception):
-    """A trace cannot be used; the message says file, line and reason."""
+    """Trace that can't be used; the message says file, line and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class InSession:
-    """Where a request stands in a session, such as a coding agent's: what it waits for, and how long then."""
+    """Place of a request in a session, such as a coding agent's: what it waits for, and for how long then."""
 
     session: int
     """Number of the session in its trace."""
     number: int
     """Number of the request in its trace."""
     after: tuple[int, ...] = ()
-    """Numbers of the requests whose answers it waits for; none for what opens a session."""
+    """Numbers of the requests whose answers it waits for; none for a request that opens a session."""
     think_s: float = 0.0
-    """Time from the last of these answers to this request: a tool runs, or somebody reads."""
+    """Seconds from the last of these answers to this request, while a tool runs or a person reads."""
     stream: int = 0
-    """0: the session's own; otherwise which of its sub-agents."""
+    """Number of the session's stream: 0 is the session's own, others are sub-agents."""
     is_last: bool = False
     """Whether its session or sub-agent asks for nothing after it."""
     shared_tokens: int = 0
-    """Tokens of tools and system prompt at its begin, which other sessions may have, too."""
+    """Number of tokens of tools and system prompt at its start, which other sessions may have, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One inference request: `blocks` is the chain of its prefix blocks, equal ids mean equal prefixes."""
+    """Inference request; `blocks` is the chain of its prefix blocks, whose equal ids mean equal prefixes."""
 
     arrival_s: float
     input_tokens: int
@@ -62,14 +63,14 @@ class Request:
     parent_chat_id: int | None = None
     turn: int | None = None
     chunks: tuple[int | None, ...] = ()
-    """For each block an id of its content, None for one that is no chunk; empty where the trace has none."""
+    """Id of each block's content, None for a block that is no chunk; empty if the trace has no chunks."""
     place: InSession | None = None
-    """Where it stands in a session; None where the trace does not say."""
+    """Place in a session; None if the trace does not say."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """How one published trace format names and measures things."""
+    """Names and units of one published trace format."""
 
     name: str
     block_tokens: int
@@ -78,7 +79,7 @@ class Schema:
     optional: frozenset[str] = frozenset()
 
 
-# Mooncake's open traces (FAST'25): https://github.com/kvcache-ai/Mooncake, in milliseconds.
+# Mooncake's open traces (FAST'25), in milliseconds: https://github.com/kvcache-ai/Mooncake.
 MOONCAKE = Schema(
     "mooncake",
     512,
@@ -98,7 +99,7 @@ BAILIAN = Schema(
 
 @dataclass(frozen=True)
 class Trace:
-    """Requests in order of arrival, with what came before them (`past`) and what was odd about the file."""
+    """Requests in order of arrival, those before them (`past`), and warnings about the file."""
 
     name: str
     schema: Schema
@@ -108,17 +109,17 @@ class Trace:
 
     @property
     def block_tokens(self) -> int:
-        """Tokens that a full block holds."""
+        """Return the number of tokens of a full block."""
         return self.schema.block_tokens
 
     @property
     def duration_s(self) -> float:
-        """Return the seconds between the first arrival's zero and the last arrival."""
+        """Return the seconds from time 0 to the last arrival."""
         return self.requests[-1].arrival_s if self.requests else 0.0
 
     @property
     def accesses(self) -> int:
-        """Block accesses of all requests."""
+        """Return the number of block accesses of all requests."""
         return sum(len(request.blocks) for request in self.requests)
 
     @property
@@ -128,11 +129,14 @@ class Trace:
 
     @property
     def longest_chain(self) -> int:
-        """Blocks of the longest request."""
+        """Return the number of blocks of the longest request."""
         return max((len(request.blocks) for request in self.requests), default=0)
 
     def window(self, start_s: float = 0.0, limit: int | None = None, speed: float = 1.0) -> Trace:
-        """Requests from `start_s` on, at most `limit`, `speed` times as fast; those before are the past."""
+        """Return the requests from `start_s` on, at most `limit`, `speed` times as fast.
+
+        Earlier requests become the past. Raises TraceError.
+        """
         if speed <= 0:
             raise TraceError(f"{self.name}: speed must be above 0, not {speed:g}")
         if start_s < 0 or (limit is not None and limit < 1):
@@ -161,9 +165,11 @@ class Trace:
         return replace(self, requests=tuple(map(freed, self.requests)))
 
     def cut(self, block_tokens: int) -> Trace:
-        """Return the same requests in blocks of so many tokens: smaller ones, or larger ones that join
-        several. What two of them share still ends where a block of this trace does: of what is behind that it
-        says nothing."""
+        """Return the same requests in blocks of another size, cut or joined; raises TraceError.
+
+        Equal prefixes still end where a block of this trace ends: it does not say what is shared within a
+        block.
+        """
         larger, smaller = max(self.block_tokens, block_tokens), min(self.block_tokens, block_tokens)
         if block_tokens < 1 or larger % smaller:
             raise TraceError(
@@ -180,7 +186,7 @@ class Trace:
 
         def cut(request: Request) -> Request:
             tokens = -(-request.input_tokens // block_tokens)
-            # A chain that is longer or shorter than its tokens: of each block there is a part at least.
+            # The chain may not fit its tokens; at least one part of each block is kept.
             count = min(max(tokens, parts * (len(request.blocks) - 1) + 1), parts * len(request.blocks))
             return replace(
                 request, blocks=blocks.of(request.blocks)[:count], chunks=chunks.of(request.chunks)[:count]
@@ -198,8 +204,11 @@ class Trace:
 
 
 class Joiner:
-    """Joins so many blocks to one each. The last one's id, which stands for the whole prefix, is that of the
-    larger block; a larger block is a chunk where all that it is made of are."""
+    """Joins `step` blocks each into a larger one.
+
+    The larger block has the id of the last one, which stands for the whole prefix. It is a chunk if all its
+    parts are chunks.
+    """
 
     def __init__(self, step: int) -> None:
         self._step = step
@@ -229,7 +238,7 @@ def _moved(request: Request, start_s: float, speed: float) -> Request:
 
 
 class _Cuts:
-    """Numbers the parts of what is cut, in the order in which it comes: ids keep to ID_BITS."""
+    """Numbers of the parts of cut blocks, in order of appearance, so that ids stay within ID_BITS."""
 
     def __init__(self, parts: int) -> None:
         self._parts = range(parts)
@@ -240,7 +249,7 @@ class _Cuts:
     @overload
     def of(self, ids: tuple[int | None, ...]) -> tuple[int | None, ...]: ...
     def of(self, ids: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The parts of all of them; of one that has no id neither has any part."""
+        """Return the ids of the parts of all blocks; parts of a block without an id have none, either."""
         numbers, parts = self._numbers, self._parts
         return tuple(
             None if one is None else numbers.setdefault(one, len(numbers)) * len(parts) + part

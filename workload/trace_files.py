@@ -1,9 +1,9 @@
-"""Reads traces from files and folders. What kind a file is its content says, not its name.
+"""Reader of traces from files and folders. A file's content decides on its kind, not its name.
 
-JSON lines or a JSON array in Mooncake's or Bailian's schema (`trace_lines.py`), tables of Azure and BurstGPT
-(`trace_tables.py`), sessions of agents, one a file, a line or an item of an array (`sessions.py`). A file
-may be compressed with gzip, and begin with a byte order mark. Files that are larger than a bound are
-refused."""
+It reads JSON lines or a JSON array in Mooncake's or Bailian's schema (`trace_lines.py`), tables of Azure and
+BurstGPT (`trace_tables.py`), and agents' sessions, one a file, a line or an item of an array (`sessions.py`).
+A file may be compressed with gzip and may begin with a byte order mark. Files above a limit are refused.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from workload.trace_lines import Numbered, parse_records, read_json
 from workload.trace_tables import is_table, parse_table
 
 MAX_FILE_BYTES = 4 << 30
-"""Largest size of a file after decompression."""
+"""Largest number of bytes of a file after decompression."""
 MAX_TEXT_CHARS = 256 << 20
-"""Largest length of one JSON text, such as a line, an array or a session."""
+"""Largest number of characters of one JSON text, such as a line, an array or a session."""
 MAX_FILES = 100_000
 """Largest number of trace files in a folder."""
 SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
@@ -40,8 +40,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 def load_trace(path: str | Path, service: Service | None = None, *, keeps_times: bool = False) -> Trace:
     """Return the trace of a file, or of a file or folder of sessions, which are served as `service` says.
 
-    Times count from the first request where that comes late; with `keeps_times` they stay as they are. Raises
-    TraceError with file, line or request, and reason."""
+    If the first request comes late, times count from it; with `keeps_times` they stay as they are. Raises
+    TraceError with file, line or request, and reason.
+    """
     path, service = Path(path), service or Service()
     if path.is_dir():
         return serve_sessions(str(path), [partial(_sessions, file) for file in session_files(path)], service)
@@ -59,7 +60,8 @@ def load_trace(path: str | Path, service: Service | None = None, *, keeps_times:
 def session_files(folder: Path) -> list[Path]:
     """Return the files of sessions in a folder, in order of name.
 
-    A symbolic link is refused: it may lead out of the folder, or to a file that is there already."""
+    A symbolic link is refused: it may lead out of the folder, or to a file that is in the folder, too.
+    """
     found: list[Path] = []
     try:
         with os.scandir(folder) as entries:
@@ -81,7 +83,7 @@ def session_files(folder: Path) -> list[Path]:
 
 
 def _sessions(path: Path) -> Iterator[tuple[str, object]]:
-    """Name and JSON value of each session of a file."""
+    """Yield name and JSON value of each session of a file."""
     found = False
     with _lines(path) as lines:
         for number, record in _records(lines, str(path)):
@@ -92,7 +94,7 @@ def _sessions(path: Path) -> Iterator[tuple[str, object]]:
 
 
 def _records(lines: Iterator[str], name: str) -> Iterator[Numbered]:
-    """JSON values: one a line, those of an array, or a single one that takes many lines."""
+    """Yield (number, JSON value) of each line, of each item of an array, or of one value over many lines."""
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     for first, line in numbered:
         try:
@@ -109,7 +111,7 @@ def _records(lines: Iterator[str], name: str) -> Iterator[Numbered]:
 
 
 def _whole(lines: Iterator[str], error: TraceError) -> object:
-    """The JSON value of all lines together; raises `error` where they are none."""
+    """Return the JSON value of all lines together; raises `error` if they are not JSON."""
     text: list[str] = []
     left = MAX_TEXT_CHARS
     for line in lines:
@@ -124,7 +126,7 @@ def _whole(lines: Iterator[str], error: TraceError) -> object:
 
 
 class _Bounded(io.RawIOBase):
-    """Reads a stream up to MAX_FILE_BYTES, and raises TraceError beyond."""
+    """Stream that can be read up to MAX_FILE_BYTES; it raises TraceError beyond."""
 
     def __init__(self, stream: IO[bytes] | gzip.GzipFile, name: str) -> None:
         super().__init__()
@@ -145,7 +147,7 @@ class _Bounded(io.RawIOBase):
 
 @contextmanager
 def _lines(path: Path) -> Iterator[Iterator[str]]:
-    """The lines of a text file, which may be compressed."""
+    """Open a text file, which may be compressed, and give its lines."""
     try:
         with _opened(path) as stream:
             text = io.TextIOWrapper(
@@ -172,7 +174,7 @@ def _bounded_lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """A regular file's bytes, after decompression; others, such as pipes, would have no end."""
+    """Open a regular file and give its bytes, decompressed; other files, such as pipes, could be endless."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):

@@ -1,16 +1,18 @@
-"""Requests in Mooncake's and Bailian's schemas, told apart by their fields.
+"""Requests in Mooncake's and Bailian's schemas, which are told apart by their fields.
 
-Either may have `chunk_ids` beside `hash_ids`: for each block an id of what it holds, whatever is before it,
-or null where the block is no chunk of its own (system prompts, questions, what does not fill a block). Equal
-ids mean equal content; the published traces have none.
+Either may have `chunk_ids` beside `hash_ids`: for each block an id of its content, whatever precedes it, or
+null if the block is no chunk (system prompts, questions, partial blocks). Equal ids mean equal content. The
+published traces have none.
 
-Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas,
-a field that is missing or has the wrong type, an empty chain, a block twice in one chain, chunk ids that are
-not one for each block or that name a block that is not full, an input of zero tokens, times that go
-backwards, two schemas in one file, no requests at all. Warnings (reported, the file is used): unknown fields,
-an output of zero tokens, a gap of more than a minute without arrivals, a chain whose length does not fit its
-tokens, a block that follows two different blocks or has two different chunk ids, more than a thousand
-requests a second."""
+Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas, a
+missing or mistyped field, an empty chain, a block twice in one chain, chunk ids that are not one for each
+block or that name a partial block, an input of zero tokens, times that go backwards, two schemas in one file,
+no requests at all.
+
+Warnings (the file is used): unknown fields, an output of zero tokens, more than a minute without arrivals, a
+chain whose length does not fit its tokens, a block that follows two different blocks or has two different
+chunk ids, more than a thousand requests a second.
+"""
 
 from __future__ import annotations
 
@@ -37,22 +39,23 @@ from workload.trace import (
 )
 
 GAP_WARNING_S = 60.0
-"""A longer time without arrivals is warned of; where a trace begins so late, times count from there."""
+"""Seconds without arrivals above which a warning is given. If the first request comes later than this, times
+count from it."""
 DENSE_REQUESTS, DENSE_REQUESTS_PER_S = 100, 1000.0
-"""A trace of at least so many requests, at a higher rate, is warned of: its times may be in another unit."""
+"""Limits of a warning that times may be in another unit: at least so many requests, at a higher rate."""
 WARNINGS_SHOWN = 3
 MS_PER_S = 1e3
 LEAST_UNIX_MS = 1e11
-"""A time so late is no second since a trace began, nor since 1970: it is a millisecond since then."""
+"""Timestamp from which times are milliseconds since 1970: as seconds it would be thousands of years."""
 MAX_AFTER = 1000
-"""Requests that one request waits for."""
+"""Largest number of requests that one request waits for."""
 
 Numbered = tuple[int, object]
-"""Number of a line, or of an item of an array, from 1 on; and the JSON value there."""
+"""Number of a line, or of an item of an array, from 1 on, and its JSON value."""
 
 
 def parse_trace(lines: Iterable[str], name: str) -> Trace:
-    """Return the trace of JSON lines; `name` is what messages call the file. Raises TraceError."""
+    """Return the trace of JSON lines; messages call the file `name`. Raises TraceError."""
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     return parse_records(((number, read_json(line, name, number)) for number, line in numbered), name)
 
@@ -66,8 +69,10 @@ def read_json(text: str, name: str, number: int) -> object:
 
 
 def parse_records(records: Iterable[Numbered], name: str, keeps_times: bool = False) -> Trace:
-    """Return the trace of JSON values. Times count from the first request where that comes late, unless
-    `keeps_times`. Raises TraceError."""
+    """Return the trace of JSON values; raises TraceError.
+
+    If the first request comes late, times count from it, unless `keeps_times`.
+    """
     reader = _Reader(name, keeps_times=keeps_times)
     requests = tuple(reader.read(records))
     if reader.schema is None:
@@ -77,7 +82,7 @@ def parse_records(records: Iterable[Numbered], name: str, keeps_times: bool = Fa
 
 
 def _density_warning(name: str, schema: Schema, requests: Sequence[Request]) -> tuple[str, ...]:
-    """Return a line if so many requests come so fast that their times are likely in another unit."""
+    """Return a warning if so many requests come so fast that their times are probably in another unit."""
     duration_s = requests[-1].arrival_s - requests[0].arrival_s
     if len(requests) < DENSE_REQUESTS or not 0 < duration_s < len(requests) / DENSE_REQUESTS_PER_S:
         return ()
@@ -87,17 +92,17 @@ def _density_warning(name: str, schema: Schema, requests: Sequence[Request]) -> 
 
 @dataclass
 class _Reader:
-    """State of one pass over the file: the schema found, the last arrival, and the oddities seen."""
+    """State of one pass over a file: the schema found, the last arrival, and the oddities seen."""
 
     name: str
     keeps_times: bool = False
     schema: Schema | None = None
     begin_s: float = 0.0
-    """Time of the first request in the file, in seconds; every arrival is counted from it."""
+    """Seconds that are subtracted from every arrival."""
     ticks_per_s: float = 1.0
     last_arrival_s: float = 0.0
     last_number: int = -1
-    """Number of the last request that said where it stands in a session."""
+    """Number of the last request that has a place in a session."""
     parents: dict[int, int] = field(default_factory=dict)
     chunk_of: dict[int, int | None] = field(default_factory=dict)
     odd: dict[str, list[str]] = field(default_factory=dict)
@@ -107,7 +112,7 @@ class _Reader:
             yield self._request(number, value)
 
     def summary(self) -> tuple[str, ...]:
-        """One line a kind of oddity: where it was seen first and how often."""
+        """Return one line for each kind of oddity: the first places, and how many more there are."""
         told = []
         for kind, places in self.odd.items():
             more = f" (and {len(places) - WARNINGS_SHOWN} more)" if len(places) > WARNINGS_SHOWN else ""
@@ -232,7 +237,7 @@ class _Reader:
         return value
 
     def _place(self, number: int, value: object) -> InSession:
-        """Where a request stands in its session: what `generate.to_line` writes."""
+        """Return the place of a request in its session, as `generate.to_line` writes it."""
         fields = value if isinstance(value, dict) else {}
         after = fields.get("after")
         think_s = fields.get("think_s")

@@ -1,13 +1,13 @@
-"""Tables of requests without block ids: Azure's LLM inference traces and BurstGPT, as comma-separated
-values.
+"""Tables of requests without block ids: Azure's LLM inference traces and BurstGPT, as CSV files.
 
-They say when requests came and how many tokens they had, and nothing of what prompts share. So each request
-gets blocks that no other has: nothing can be reused, which a warning says.
+They have each request's time and numbers of tokens, but not what prompts share. Each request therefore gets
+blocks that no other has. Nothing can be reused, which a warning says.
 
 Azure (github.com/Azure/AzurePublicDataset): `TIMESTAMP` (date and time), `ContextTokens`, `GeneratedTokens`.
 BurstGPT (github.com/HPMLL/BurstGPT): `Timestamp` (seconds), `Request tokens`, `Response tokens`. Times count
-from the first request. Refused, by file and line: missing or mistyped values, times that go backwards,
-prompts of zero tokens."""
+from the first request. Errors name file and line: missing or mistyped values, times that go backwards,
+prompts of zero tokens.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ PUBLISHED = (
 
 
 def is_table(head: str) -> bool:
-    """Return whether a file's first line is the head of such a table."""
+    """Return whether a file's first line is the header of such a table."""
     return _columns(head) is not None
 
 
 def parse_table(lines: Iterable[str], name: str) -> Trace:
-    """Return the trace of a table; `name` is what messages call the file. Raises TraceError."""
+    """Return the trace of a table; messages call the file `name`. Raises TraceError."""
     rows = csv.DictReader(lines)
     columns = _columns(",".join(rows.fieldnames or ()))
     if columns is None:
@@ -93,7 +93,7 @@ def _requests(rows: csv.DictReader[str], columns: _Columns, name: str) -> Iterat
 
 
 def _seconds(text: str | None, where: str, column: str) -> float:
-    """Seconds, or a date and time as seconds since 1970."""
+    """Return seconds as they are, and a date and time as seconds since 1970; raises TraceError."""
     try:
         seconds = float(text or "")
     except ValueError:

@@ -48,7 +48,7 @@ cost both sides as much as forty digests in it, and at 400 digests a second 10 m
 once. What a tenth of a second makes of the hits is in docs/emulation.md."""
 
 BURST_S: Final = 0.5
-"""What a port that was silent may send at once, in seconds of its rate."""
+"""Seconds of its rate that a port which was silent may send at once."""
 
 
 def sync_base_state(client: SwitchClient, program: Program, config: SwitchConfig, merging: bool) -> None:
@@ -91,7 +91,7 @@ def _wanted(program: Program, config: SwitchConfig) -> Iterator[Any]:
 
 
 def _port_entries(program: Program, port: Port) -> Iterator[Any]:
-    """Who may send what from a port, and how what goes there is addressed."""
+    """Yield entries that say what a port may send, and how packets to it are addressed."""
     address = int(port.host.ipv4) if port.host is not None else 0
     role = {"role": ROLES[port.role], "address": address}
     yield program.entry(PORT_ROLES, {"ingress_port": port.port}, "set_role", **role)
@@ -104,7 +104,7 @@ def _port_entries(program: Program, port: Port) -> Iterator[Any]:
 
 
 def _meters(program: Program, config: SwitchConfig) -> Iterator[Any]:
-    """The rates of each port. Meters always exist, so these are modifications."""
+    """Yield the rates of each port. Meters always exist, so these are modifications."""
     for port in config.ports:
         limits = port.limits or DEFAULT_LIMITS.get(port.role, Limits())
         for meter, rate in (
@@ -142,7 +142,7 @@ def _wildcards(program: Program) -> Iterator[Any]:
 
 
 def _identity(entity: Any) -> tuple[object, ...]:
-    """What tells entries apart; numbers, because servers differ in the length of their bytestrings."""
+    """Return what identifies an entity. Bytestrings become numbers, as servers differ in their lengths."""
     if not entity.HasField("table_entry"):
         return ("group", entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id)
     entry = entity.table_entry
@@ -154,7 +154,7 @@ def _identity(entity: Any) -> tuple[object, ...]:
 
 
 def _content(entity: Any) -> tuple[object, ...]:
-    """What may be modified."""
+    """Return the part of an entity that may be modified."""
     if not entity.HasField("table_entry"):
         group = entity.packet_replication_engine_entry.multicast_group_entry
         return tuple(sorted((_replica_port(replica), replica.instance) for replica in group.replicas))

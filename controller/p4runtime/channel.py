@@ -1,4 +1,4 @@
-"""How a switch's P4Runtime server is reached: in clear, or over TLS with certificates on both sides."""
+"""Channels to a switch's P4Runtime server: in clear, or over TLS with certificates on both sides."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 
 LOOK_S: Final = 10.0
-"""Between two looks of gRPC's threads that wait for a stream; what comes wakes them at once."""
+"""Seconds between two wake-ups of gRPC's threads that wait for a stream; a message wakes them at once."""
 
 
 def let_threads_sleep() -> None:
-    """Have the threads of a process with many streams sleep longer. Each one looks ten times a second whether
-    a signal came, which is the main thread's affair. How often is no part of gRPC's interface; another gRPC
-    looks as it likes."""
+    """Have gRPC's threads sleep longer, in a process with many streams.
+
+    Each thread wakes up ten times a second to look for a signal, which is the main thread's affair. How often
+    is no part of gRPC's interface, so another version of gRPC may ignore it.
+    """
     common = sys.modules.get("grpc._common")
     if hasattr(common, "MAXIMUM_WAIT_TIMEOUT"):
         setattr(common, "MAXIMUM_WAIT_TIMEOUT", LOOK_S)  # noqa: B010  (mypy does not know it)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CountingChannel:
-    """What a generated stub needs of a channel."""
+    """Channel for a generated stub that counts requests and bytes."""
 
     def __init__(self, channel: grpc.Channel, costs: Costs) -> None:
         self._channel, self._costs = channel, costs

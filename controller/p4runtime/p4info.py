@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _CELL = ".slot_cell_"
-"""In the names of the registers that hold values."""
+"""Part of the names of registers that hold values."""
 
 
 class Prefix(NamedTuple):
@@ -30,7 +30,7 @@ Match = int | Prefix
 
 
 def canonical(value: int) -> bytes:
-    """P4Runtime's shortest bytestring of an unsigned number."""
+    """Return P4Runtime's shortest bytestring of an unsigned number."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
@@ -86,7 +86,7 @@ class Program:
         return int(self._one("tables", name).preamble.id)
 
     def table_size(self, name: str) -> int:
-        """Entries that a table was declared with."""
+        """Return the number of entries that a table was declared with."""
         return int(self._one("tables", name).size)
 
     def counter_id(self, name: str) -> int:
@@ -108,7 +108,7 @@ class Program:
         return sum(int(one.type_spec.bitstring.bit.bitwidth) for one in cells) // 8
 
     def register_size(self, name: str) -> int:
-        """Cells of a register array."""
+        """Return the number of cells of a register array."""
         return int(self._one("registers", name).size)
 
     def digest_id(self, name: str) -> int:
@@ -116,7 +116,7 @@ class Program:
         return int(self._one("digests", name).preamble.id)
 
     def digest_fields(self, name: str) -> tuple[str, ...]:
-        """Members of a digest's struct, in order."""
+        """Return members of a digest's struct, in order."""
         structs = self.p4info.type_info.structs
         struct = self._one("digests", name).type_spec.struct.name
         if struct not in structs:
@@ -157,14 +157,14 @@ class Program:
         raise P4InfoError(f"no action with ID {called.action_id}")
 
     def _fields(self, table: str) -> dict[str, int]:
-        """IDs of a table's match fields."""
+        """Return IDs of a table's match fields."""
         if table not in self._table_fields:
             fields = self._one("tables", table).match_fields
             self._table_fields[table] = {field.name: field.id for field in fields}
         return self._table_fields[table]
 
     def _action(self, table: str, name: str) -> tuple[int, dict[str, int]]:
-        """ID of one of a table's actions, and those of its parameters."""
+        """Return ID of one of a table's actions, and those of its parameters."""
         if (table, name) not in self._actions:
             ids = {reference.id for reference in self._one("tables", table).action_refs}
             actions = {

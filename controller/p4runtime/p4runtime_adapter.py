@@ -103,7 +103,7 @@ class P4RuntimeAdapter:
         return blocks
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Fragments served of the blocks that lie there; the outcomes come along."""
+        """Return fragments served of the blocks that lie there; the outcomes come along."""
         return self._read_counters(base_slots)
 
     def read_outcomes(self) -> None:
@@ -111,7 +111,8 @@ class P4RuntimeAdapter:
         self._read_counters(())
 
     def _read_counters(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """In one request, which costs more than what it brings."""
+        """Return the hits by first slot, and read the outcomes. One request reads both, because a request
+        costs more than what it brings."""
         request = p4runtime_pb2.ReadRequest()
         request.entities.add().counter_entry.counter_id = self._program.counter_id(OUTCOMES)
         for base_slot in base_slots:
@@ -161,7 +162,7 @@ class _Digest:
 
     kind: type[HotMiss] | type[Subscription]
     members: tuple[tuple[int, Callable[[bytes], Any]], ...]
-    """In the order of the report's fields: place in the struct, and what reads the bitstring."""
+    """Reader of each bitstring and its place in the struct, in the order of the report's fields."""
 
     def report(self, struct: Any) -> HotMiss | Subscription:
         members = struct.members
@@ -169,7 +170,7 @@ class _Digest:
 
 
 def _digests(program: Program) -> Iterator[tuple[int, _Digest]]:
-    """By id; raises P4InfoError where the program's digest has other fields."""
+    """Yield each digest with its id; raises P4InfoError where the program's digest has other fields."""
     kinds: dict[str, type[HotMiss] | type[Subscription]] = {HOT_MISS: HotMiss, SUBSCRIPTION: Subscription}
     for name, kind in kinds.items():
         names = program.digest_fields(name)
@@ -188,12 +189,12 @@ def _group_update(change: SetGroup) -> Any:
 
 
 def _match(block: bytes) -> tuple[bytes, bytes]:
-    """Tenant and key of a block in P4Runtime's form."""
+    """Return tenant and key of a block in P4Runtime's form."""
     return canonical(tenant_of(block)), _shortest(key_of(block))
 
 
 def _shortest(key: bytes) -> bytes:
-    """P4Runtime's form of a key, which has no zeros in front."""
+    """Return P4Runtime's form of a key, which has no leading zeros."""
     return key if key[0] else canonical(int.from_bytes(key, "big"))
 
 
@@ -204,7 +205,7 @@ def _key(entry: Any) -> bytes:
 
 
 def _whole_key(bitstring: bytes) -> bytes:
-    """A key from a server's form of it, which may lack zeros in front or have some more."""
+    """Return a key from a server's form of it, which may lack leading zeros or have more of them."""
     return bitstring[-KEY_BYTES:].rjust(KEY_BYTES, b"\0")
 
 
@@ -214,9 +215,9 @@ def _number(bitstring: bytes) -> int:
 
 @lru_cache(maxsize=1024)
 def _address(bitstring: bytes) -> IPv4Address:
-    """One of the few storage nodes."""
+    """Return the address of one of the few storage nodes."""
     return IPv4Address(_number(bitstring))
 
 
 _READERS: Final[dict[str, Callable[[bytes], Any]]] = {"key": _whole_key, "home": _address}
-"""What reads a digest's members that are no numbers."""
+"""Readers of a digest's members that are no numbers."""

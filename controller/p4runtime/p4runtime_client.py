@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RPC_TIMEOUT_S: Final = 5.0
 READ_TIMEOUT_S: Final = 30.0
-"""For all that is read; parsing takes most of it."""
+"""Seconds for reading everything; parsing takes most of it."""
 HANDSHAKE_TIMEOUT_S: Final = 2.0
 PIPELINE_TIMEOUT_S: Final = 120.0
 """An engine may compile the program when it gets it."""
@@ -103,11 +103,11 @@ class SwitchClient:
         return codes
 
     def read(self, entities: Iterable[Any]) -> Iterator[Any]:
-        """Entities that match; nothing is buffered."""
+        """Yield the entities that match; nothing is buffered."""
         return self.read_all(p4runtime_pb2.ReadRequest(entities=entities))
 
     def read_all(self, request: p4runtime_pb2.ReadRequest) -> Iterator[Any]:
-        """As `read`, of a request that names no device yet."""
+        """Yield what a request reads, as `read` does, of a request that names no device yet."""
         self._costs.p4runtime_reads += 1
         request.device_id = self.device_id
         try:
@@ -193,7 +193,7 @@ class SwitchClient:
 
 
 def _update_codes(error: Any, updates: int) -> list[int]:
-    """The code of each update, UNKNOWN without details (P4Runtime, "Error Reporting Messages")."""
+    """Return the code of each update, UNKNOWN without details (P4Runtime, "Error Reporting Messages")."""
     details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
     status = status_pb2.Status()
     status.ParseFromString(details)

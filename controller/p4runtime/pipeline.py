@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def ensure_pipeline(client: SwitchClient, p4info: Any, device_config: Path, now_s: float) -> int:
-    """Have the program on the switch; a generation that no slot has reached, 0 for a new pipeline.
+    """Put the program on the switch if it is not there. Return a generation that no slot has reached; 0 for a
+    new pipeline.
 
     `now_s` are seconds since 1970. Raises ConfigError if the device configuration can't be read.
     """
@@ -42,6 +43,6 @@ def ensure_pipeline(client: SwitchClient, p4info: Any, device_config: Path, now_
 
 
 def program_hash(p4info: Any, program: bytes) -> int:
-    """32 bits that tell programs apart."""
+    """Return a hash of 32 bits that identifies a program."""
     text = p4info.SerializeToString(deterministic=True) + program
     return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")

@@ -27,7 +27,8 @@ MESSAGES_AT_ONCE: Final = 256
 
 
 class Session:
-    """May be opened again and again; `adapter` stays the same and works while it is open."""
+    """Session with a switch. It may be opened again and again; `adapter` stays the same and works while it is
+    open."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Session:
         merging: bool,
         connect: Callable[..., SwitchClient] = SwitchClient,
     ) -> None:
-        """`connect` makes the client of a session: over gRPC, unless another is given."""
+        """Make a session; `connect` makes its client, over gRPC unless another is given."""
         self.costs = Costs()
         self._config, self._merging, self._connect = config, merging, connect
         self._election_id = first_election_id

@@ -1,7 +1,6 @@
-"""Which blocks deserve the pool: policies that turn events into decisions, and know nothing of switches or
-sockets.
+"""Cache policies of the pool: they turn events into decisions, and know nothing of switches or sockets.
 
-A policy is told what happened, one event at a time in order of time, and answers with decisions:
+A policy gets one event at a time, in order of time, and answers with decisions:
 
     policy = make_policy("reuse", capacity_blocks=300)
     for decision in policy.handle(event):
@@ -17,16 +16,16 @@ Events (`events.py`; keys are any hashable: 16-byte block keys live, ids in a re
     Pin(key, now_s), Unpin(key, now_s) the block must not be evicted meanwhile
     Demoted(key, now_s)                a node says that the block will not be asked for soon
 
-Live, a digest of a hot miss is a Miss, a polled direct counter that moved is a Hits. The parent is a full
-key: the caller resolves a fingerprint, or says None. From the moment of the decision the policy takes it as
-carried out; what fails is reported with Lost or Found, so that both sides agree again. No event is needed
-for what succeeds.
+With a live switch, a digest of a hot miss is a Miss, and a polled direct counter that moved is a Hits. The
+parent is a full key: the caller resolves a fingerprint, or passes None. A policy takes each decision as
+carried out at once. What fails is reported with Lost or Found, so that both sides agree again; what succeeds
+needs no event.
 
-Decisions: Admit(key) and Evict(key, reuse_chance), where reuse_chance is how likely the block is to be asked
-for again (None: the policy cannot say); `eviction_action.py` turns it into drop, demote or stub.
+Decisions: Admit(key) and Evict(key, reuse_chance), where reuse_chance is the probability that the block is
+asked for again (None: the policy cannot say). `eviction_action.py` turns it into drop, demote or stub.
 
-The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a
-live run can be replayed.
+The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a live
+run can be replayed.
 
 To add a policy: CONTRIBUTING.md, "How to add".
 """

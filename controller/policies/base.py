@@ -1,4 +1,4 @@
-"""What every policy is: events in, decisions out, never more blocks or slots than its capacity."""
+"""Base class of policies: events in, decisions out, never more blocks or slots than the capacity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Policy(ABC):
     name: ClassVar[str]
 
     def __init__(self, capacity_blocks: int, capacity_slots: int | None = None) -> None:
-        """Without `capacity_slots` all blocks are alike, and only their number counts."""
+        """Set the capacity. Without `capacity_slots` all blocks are alike, and only their number counts."""
         if capacity_blocks < 1:
             raise ValueError(f"a pool holds at least one block, not {capacity_blocks}")
         self.capacity_blocks, self.capacity_slots = capacity_blocks, capacity_slots
@@ -69,15 +69,15 @@ class Policy(ABC):
 
     @abstractmethod
     def __contains__(self, key: object) -> bool:
-        """Whether the pool holds the block, as far as decisions and reports go."""
+        """Return whether the pool holds the block, as far as decisions and reports go."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """Blocks in the pool."""
+        """Return the number of blocks in the pool."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Key]:
-        """Keys of the blocks in the pool."""
+        """Iterate over the keys of the blocks in the pool."""
 
     @abstractmethod
     def miss(self, event: Miss) -> Sequence[Decision]:
@@ -86,7 +86,7 @@ class Policy(ABC):
 
     @abstractmethod
     def hits(self, event: Hits) -> None:
-        """A block was asked for that was in the pool; it may have left since."""
+        """Note that a block was asked for that was in the pool; it may have left since."""
 
     @abstractmethod
     def lost(self, event: Lost) -> None:
@@ -104,7 +104,7 @@ class Policy(ABC):
         return (Evict(event.key, 0.0),)
 
     def home_load(self, event: HomeLoad) -> None:  # noqa: B027 - most policies don't ask for the load
-        """The wait at a storage node changed."""
+        """Note that the wait at a storage node changed."""
 
 
 def _require_times(event: Miss | Hits) -> None:
@@ -122,15 +122,15 @@ class QueuePolicy(Policy):
 
     @abstractmethod
     def _add(self, key: Key, count: int) -> None:
-        """The block entered the pool, asked for `count` times."""
+        """Note that a block entered the pool, asked for `count` times."""
 
     @abstractmethod
     def _touch(self, key: Key, count: int) -> None:
-        """The block, which is in the pool, was asked for `count` times."""
+        """Note that a block in the pool was asked for `count` times."""
 
     @abstractmethod
     def _remove(self, key: Key) -> None:
-        """The block, which is in the pool, leaves it."""
+        """Note that a block leaves the pool."""
 
     @abstractmethod
     def _victims(self) -> Iterator[Key]:
@@ -163,7 +163,7 @@ class QueuePolicy(Policy):
         return decisions[:-1] if decisions else (Evict(event.key),)
 
     def _admit(self, key: Key, count: int, fragments: int) -> Sequence[Decision]:
-        """The block enters, and as many leave for it as have to; nothing if that is not enough."""
+        """Admit a block, and evict as many as have to leave for it; do nothing if that is not enough."""
         capacity, victims, slots = self.capacity, list[Key](), 0
         if not capacity.fits(fragments):
             for other in self._victims():

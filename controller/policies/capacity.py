@@ -1,4 +1,4 @@
-"""What a pool has room for: entries of its index, and slots, of which a block takes one for each fragment."""
+"""Capacity of a pool: entries of its index, and slots, of which a block takes one for each fragment."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Capacity:
         return self.held_blocks > self.blocks or (self.slots is not None and self.held_slots > self.slots)
 
     def fragments(self, key: Key) -> int:
-        """Of a block that is held; 1 where nobody counts."""
+        """Return the number of fragments of a block in the pool; 1 where nobody counts them."""
         return self._fragments.get(key, 1)
 
     def entered(self, key: Key, fragments: int) -> None:
-        """A block is held that was not."""
+        """Count a block that entered."""
         self.held_blocks += 1
         if self.slots is not None:
             self._fragments[key] = fragments
             self.held_slots += fragments
 
     def left(self, key: Key) -> None:
-        """A block is not held any more."""
+        """Count a block that left no longer."""
         self.held_blocks -= 1
         if self.slots is not None:
             self.held_slots -= self._fragments.pop(key)

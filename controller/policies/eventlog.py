@@ -23,13 +23,13 @@ _WHOLE = ("depth", "chain_blocks", "times", "home", "tenant", "fragments")
 
 @dataclass(frozen=True)
 class Head:
-    """What the policy of a log was made with."""
+    """First line of a log: the arguments with which its policy was made."""
 
     policy: str
     capacity_blocks: int
     capacity_slots: int
     link_bit_s: float
-    """Of a storage node, at real scale."""
+    """Link rate of a storage node at real scale, in bits per second."""
     model: str
     gpu: str
     block_tokens: int
@@ -70,7 +70,7 @@ def to_line(event: Event) -> str:
 
 
 def read_events(lines: Iterable[str], name: str = "event log") -> Iterator[Event]:
-    """Events of a log; raises EventLogError with the line's number."""
+    """Yield the events of a log; raises EventLogError with the line's number."""
     for number, line in enumerate(lines, 1):
         if line.strip() and not _is_head(number, line):
             try:

@@ -1,5 +1,4 @@
-"""What a policy is told and what it answers. Events and decisions are plain tuples: cheap to make, easy to
-log."""
+"""Events that a policy gets and decisions that it returns: plain tuples, cheap to make and easy to log."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class Miss(NamedTuple):
     recompute_s: float = 0.0
     """Time to compute it, as the node that asks says; 0 where unknown."""
     tenant: int = 0
-    """Whose request it is."""
+    """Tenant that asked."""
     fragments: int = 1
     """Slots that it takes."""
 
@@ -44,7 +43,7 @@ class Hits(NamedTuple):
 
 
 class HomeLoad(NamedTuple):
-    """How long a fetch from a storage node has to wait at present."""
+    """Seconds that a fetch from a storage node has to wait at present."""
 
     home: int
     now_s: float

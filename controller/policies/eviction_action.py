@@ -1,4 +1,4 @@
-"""What the pool does with a block that it evicts: drop it, demote it to a storage node, or keep a stub."""
+"""Action of the pool on a block that it evicts: drop it, demote it to a storage node, or keep a stub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class EvictionAction(Enum):
     DEMOTE = "demote"
     """No other tier holds it and it is worth the transfer: it is sent to a storage node first."""
     STUB = "stub"
-    """Not worth the transfer: only key and history stay, in the memory of the policy."""
+    """The transfer is not worth it: only key and history stay, in the policy's memory."""
 
 
 def eviction_action(

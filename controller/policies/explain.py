@@ -12,18 +12,18 @@ VALUED_ACCESSES = 1000
 
 @dataclass(frozen=True)
 class Tenancy:
-    """Whose a block is, and what that one has of the pool."""
+    """Tenant of a block, and how much of the pool this tenant holds."""
 
     tenant: int
     held: int
     share: int
     unit: str
-    """What is counted: slots or blocks."""
+    """Unit of `held` and `share`: slots or blocks."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a policy knows of one block, at this moment."""
+    """Knowledge that a policy has of one block at this moment."""
 
     key: Key
     in_pool: bool
@@ -36,13 +36,13 @@ class Account:
     worth_s: float
     chance: float
     value_s: float
-    """What it saves per slot and VALUED_ACCESSES."""
+    """Seconds that the block saves for each slot and VALUED_ACCESSES."""
     cheapest_value_s: float | None
     """The lowest among the blocks that are wanted; None where there is room."""
     wanted: bool
     """Whether it is among the blocks of the highest values for which the pool has room."""
     next_to_leave: Key | None
-    """For this block, or another of its tenant; None where there is room."""
+    """Block that would leave for this one, or for another of its tenant; None if there is room."""
     parent: Key | None
     parent_held: bool
     tenancy: Tenancy | None
@@ -60,7 +60,7 @@ def name_of(key: Key) -> str:
 
 
 def in_words(account: Account) -> list[str]:
-    """Sentences, the answer first."""
+    """Return the account as sentences, the answer first."""
     key = name_of(account.key)
     if not account.asked:
         where = (

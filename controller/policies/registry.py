@@ -21,7 +21,7 @@ _MAKERS: dict[str, Callable[[int, int | None, CostModel, float], Policy]] = {
     "lfu": lambda blocks, slots, cost, link_bit_s: Lfu(blocks, slots),
 }
 OWN_POLICIES = tuple(_MAKERS)
-"""Those that are written here; the others are libcachesim's."""
+"""Policies that are written here; the others are libcachesim's."""
 POLICY_NAMES = (*OWN_POLICIES, *BASELINES)
 
 

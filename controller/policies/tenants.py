@@ -21,16 +21,18 @@ class Owned(NamedTuple):
     """A block in the pool."""
 
     tenant: int
-    """Whose request brought it in."""
+    """Tenant whose request brought the block in."""
     size: int
 
 
 class Shares:
-    """Who owns which block of the pool. A block belongs to the tenant whose request brought it in."""
+    """Owners of the pool's blocks. A block belongs to the tenant whose request brought it in."""
 
     def __init__(self, capacity: int, capacity_blocks: int, tenant: int) -> None:
-        """`capacity` is in what sizes are in: slots, or blocks where each counts as one; until now only that
-        tenant asked."""
+        """Make shares of `capacity`, in what sizes are in: slots, or blocks where each counts as one.
+
+        Until now only `tenant` asked.
+        """
         self._capacity, self._capacity_blocks = capacity, capacity_blocks
         self._owned: dict[Key, Owned] = {}
         self._held: Counter[int] = Counter()
@@ -84,7 +86,7 @@ class Shares:
             self._asked_at = {name: at for name, at in self._asked_at.items() if at > oldest}
 
     def touched(self, key: Key) -> None:
-        """A block of the pool was asked for."""
+        """Note that a block of the pool was asked for."""
         owned = self._owned.get(key)
         if owned is not None:
             self._asked_at[owned.tenant] = self._now

@@ -1,4 +1,4 @@
-"""What a pool did with each block, for people to look at: how often it was wanted, when it came and went."""
+"""History of each block in a pool, for people to look at: how often it was wanted, when it came and went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pool has decided and not carried out yet, by block."""
+"""Decisions of a pool that are not carried out yet, by block."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from controller.policies import Admit, Decision, Evict
 from controller.pool.reclaim import Finished
 
 GATHER_S: Final = 0.02
-"""What homes answer about evicted blocks waits so long for other answers, and for decisions: a Write takes
-0.4 to 1.8 ms, however little is in it (docs/emulation.md)."""
+"""Seconds for which homes' answers about evicted blocks wait for other answers and for decisions. A Write
+takes 0.4 to 1.8 ms, however little is in it (docs/emulation.md)."""
 
 
 class Decisions:
-    """Of the policy; two that undo each other leave nothing to do."""
+    """Decisions of the policy; two that undo each other leave nothing to do."""
 
     def __init__(self) -> None:
         self._admitted: dict[bytes, None] = {}

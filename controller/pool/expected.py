@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Expectations:
-    """What nodes say, as far as it is heard."""
+    """Messages of nodes on blocks that they compute and will put, heard at a bounded rate."""
 
     def __init__(self, known: KnownBlocks, home: Callable[[bytes], IPv4Address], most_per_s: int) -> None:
-        """`home(key)`: where a block will be kept. Of all nodes `most_per_s` blocks are heard."""
+        """`home(key)` is where a block will be kept; `most_per_s` blocks are heard of all nodes."""
         self._known, self._home = known, home
         self._pace = FairPace(most_per_s)
 

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address
 
 WINDOW_S: Final = 4.0
-"""Over which rates are bounded: a request tells of all its new blocks at once."""
+"""Seconds over which rates are bounded. A request tells of all its new blocks at once."""
 LEAST_SHARES: Final = 2
-"""Of what is heard one node causes half at most, and where more of them speak, none more than its share:
-those who never stop leave as much for each of the others."""
+"""Least number of shares of what is heard. One node causes half at most, and where more nodes speak, none
+more than its share, so nodes that never stop leave as much for each of the others."""
 MAX_SOURCES: Final = 1024
 """Nodes whose rates are remembered; a switch has fewer ports."""
 
 
 class FairPace:
-    """Of all nodes, `most_per_s` blocks are heard."""
+    """Bound on the blocks that all nodes together speak of: `most_per_s` are heard."""
 
     def __init__(self, most_per_s: int) -> None:
         self._most = max(LEAST_SHARES, round(WINDOW_S * most_per_s))

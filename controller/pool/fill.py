@@ -37,14 +37,14 @@ class Fills:
         return len(self._jobs)
 
     def start(self, key: bytes, fragments: int, home: IPv4Address) -> bool:
-        """Have a block fetched; False if too many wait already."""
+        """Fetch a block; return False if too many wait already."""
         if len(self._jobs) >= self._max_waiting:
             return False
         self._jobs.append(_Job(key, fragments, home))
         return True
 
     def cancel(self, key: bytes) -> None:
-        """The block has left the pool."""
+        """Cancel the fetch of a block that has left the pool."""
         self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def clear(self) -> None:

@@ -29,11 +29,12 @@ class FreeRuns:
             self.give_back(0, slots)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """First slot and length of each run, in the order of slots."""
+        """Iterate over first slot and length of each run, in the order of slots."""
         return ((first, self._length[first]) for first in self._firsts)
 
     def take(self, length: int) -> int | None:
-        """First of so many consecutive slots, which are no longer free; None if there are none."""
+        """Take so many consecutive slots, which are no longer free; return the first, or None if there are
+        none."""
         at = bisect_left(self._lengths, length)
         if at == len(self._lengths):
             return None
@@ -54,7 +55,7 @@ class FreeRuns:
         return True
 
     def give_back(self, first: int, length: int) -> None:
-        """Slots that are free again; they must not have been before."""
+        """Give back slots; they must not have been free before."""
         self.total += length
         end = first + length
         at = bisect_left(self._firsts, first)

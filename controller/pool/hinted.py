@@ -1,7 +1,8 @@
-"""What a pool does with hints (hostlib/protocol/hints.py): it retains blocks for a time, or lets them go.
+"""Hints at a pool (hostlib/protocol/hints.py): it retains blocks for a time, or lets them go.
 
 Half of the pool's slots can be retained, and half of those by one tenant, so hints leave room for what the
-policy chooses. Each node is heard at a bounded rate; whoever is not heard gets no answer, and asks again."""
+policy chooses. Each node is heard at a bounded rate; a node that is not heard gets no answer, and asks again.
+"""
 
 from __future__ import annotations
 

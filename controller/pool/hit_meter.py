@@ -16,7 +16,7 @@ MAX_PERIOD_S: Final = 60.0
 BUSY_SHARE: Final = 0.01
 """Part of the time that reading one switch's counters may take: N of them take N times as long."""
 BUSY_SHARE_OF_ALL: Final = 0.01
-"""And that of all switches, which one process reads."""
+"""Largest share of time for reading the counters of all switches, which one process reads."""
 
 
 @dataclass(slots=True)
@@ -42,32 +42,35 @@ class HitMeter:
         """First slots of blocks that came since the last reading: no more than there are slots."""
 
     def slots(self) -> Iterator[int]:
-        """First slots whose counters should be read."""
+        """Yield the first slots whose counters should be read."""
         yield from self._readings
         yield from (base_slot for base_slot in self._left if base_slot not in self._readings)
 
     def started(self, key: bytes, base_slot: int, fragments: int, settled: bool = True) -> None:
-        """A block was given slots; not `settled` if it had them before, with an unknown count."""
+        """Begin to read the counter of a block that got slots.
+
+        It is not `settled` if it had them before, with an unknown count.
+        """
         reading = _Reading(key, fragments, settled and base_slot not in self._left)
         self._readings[base_slot] = reading
         if not reading.settled:
             self._unsettled.add(base_slot)
 
     def ended(self, base_slot: int) -> None:
-        """The block there was removed."""
+        """Stop reading the counter of a block that was removed."""
         if self._readings.pop(base_slot, None) is not None:
             self._left.add(base_slot)
             self._unsettled.discard(base_slot)
 
     def clear(self) -> None:
-        """Nothing that was read says anything any more."""
+        """Forget all readings: the counters began anew."""
         self._left |= self._readings.keys() | self._counted.keys()
         self._counted.clear()
         self._readings.clear()
         self._unsettled.clear()
 
     def read(self, counts: Mapping[int, int]) -> Iterator[tuple[bytes, int]]:
-        """Blocks that were asked for since the last reading, and how many times.
+        """Yield the blocks that were asked for since the last reading, and how many times.
 
         `counts` may leave out what has not changed.
         """
@@ -88,12 +91,12 @@ class HitMeter:
 
 
 READS_PER_S: Final = 4.0
-"""Of counters, of all switches together: a request costs more than what it brings, and most of that in gRPC's
-threads, which `next_period_s` can't see."""
+"""Reads of counters a second, of all switches together. A request costs more than what it brings, and most of
+that in gRPC's threads, which `next_period_s` can't see."""
 
 
 def least_period_s(switches: int, alone_s: float) -> float:
-    """Between two readings of one of so many switches, if it would be `alone_s` of a single one."""
+    """Return the seconds between two readings of one of so many switches; of a single one, `alone_s`."""
     return max(alone_s, switches / READS_PER_S)
 
 

@@ -23,7 +23,7 @@ _THERE: Final = (Result.OK, Result.ALREADY_EXISTS)
 
 @dataclass(slots=True)
 class UpdateOutcome:
-    """What became of the blocks; those that left and those that were refused have no slots any more."""
+    """Result of an update. The blocks in `left` and in `refused` have no slots any more."""
 
     left: list[bytes] = field(default_factory=list)
     stayed: list[bytes] = field(default_factory=list)
@@ -31,14 +31,14 @@ class UpdateOutcome:
     installed: list[Install] = field(default_factory=list)
     refused: list[bytes] = field(default_factory=list)
     no_slot: list[bytes] = field(default_factory=list)
-    """Nothing was written for these."""
+    """Blocks for which nothing was written."""
 
 
 @dataclass(slots=True)
 class _Newcomer:
     install: Install
     reuses_slots_of: tuple[bytes, ...]
-    """Whose slots it takes over, or some of them."""
+    """Blocks whose slots, or some of them, it takes over."""
     result: Result = Result.FAILED
 
     @property
@@ -79,7 +79,8 @@ class IndexUpdate:
         released: dict[bytes, Slots],
         outcome: UpdateOutcome,
     ) -> list[_Newcomer]:
-        """Slots for those that come: free ones first, then those of who leaves, who are `released`."""
+        """Give slots to those that come: free ones first, then those of blocks that leave, which are
+        `released`."""
         leavers = iter(leaving.items())
         newcomers = []
         for key, fragments in coming.items():
@@ -129,14 +130,14 @@ class IndexUpdate:
         outcome.refused += [newcomer.install.key for newcomer in blocked]
 
     def _give_back(self, stayed: Mapping[bytes, Slots], newcomers: Iterable[_Newcomer]) -> None:
-        """These newcomers get nothing, and who was released to make room for them keeps its slots."""
+        """Give these newcomers nothing; blocks that were released to make room for them keep their slots."""
         for newcomer in newcomers:
             self._slots.free(newcomer.slots)
         for slots in stayed.values():
             self._slots.claim(slots)
 
     def _try_again(self, newcomers: Sequence[_Newcomer]) -> None:
-        """What had an entry already is replaced; what may have found no room is written once more."""
+        """Replace entries that were there already, and write those again that may have found no room."""
         again = [newcomer for newcomer in newcomers if _second_try(newcomer) is not None]
         if again:
             results = self._adapter.write([op for op in map(_second_try, again) if op is not None])

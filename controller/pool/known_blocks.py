@@ -1,4 +1,4 @@
-"""What the controller remembers of blocks that it heard of: a bounded memory, the oldest forgotten first."""
+"""Bounded memory of blocks that the controller heard of; the oldest are forgotten first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Known(NamedTuple):
     fragments: int
     depth: int
     is_expected: bool
-    """Nobody has it yet: a node computes it."""
+    """Whether a node still computes the block, so that nobody has it yet."""
 
 
 class KnownBlocks:
@@ -39,7 +39,8 @@ class KnownBlocks:
         return self._blocks.get(key)
 
     def report(self, miss: HotMiss) -> int:
-        """Remember a report; the replies since the one before it (counts are halved now and then)."""
+        """Remember a report; return the replies since the one before it (counts are halved now and
+        then)."""
         block = miss.block
         before = self._blocks.pop(block, None)
         if before is not None and miss.is_expected and not before.is_expected:
@@ -54,7 +55,7 @@ class KnownBlocks:
         return miss.count - seen if miss.count > seen else 1
 
     def fetched(self, key: bytes) -> None:
-        """Somebody got a block, which may have been expected until then."""
+        """Note that a node got a block, so it is expected no longer."""
         known = self._blocks.get(key)
         if known is not None and known.is_expected:
             self._blocks[key] = known._replace(is_expected=False)

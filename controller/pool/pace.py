@@ -7,7 +7,7 @@ from itertools import repeat
 
 
 class Pace:
-    """At most `max_fragments` within `interval_s`. Times are those of a clock that only moves forward."""
+    """Bound of `max_fragments` within `interval_s`. Times are those of a clock that only moves forward."""
 
     def __init__(self, max_fragments: int, interval_s: float) -> None:
         self._max_fragments, self._interval_s = max_fragments, interval_s

@@ -40,7 +40,7 @@ class PhantomAdapter:
         return [replace(block, key=other_key(block.key)) for block in self._adapter.read_blocks()]
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Fragments served of the blocks that lie there: none, but they are read."""
+        """Read the counters of the blocks that lie there; they have served nothing."""
         return self._adapter.read_hits(base_slots)
 
 

@@ -23,7 +23,7 @@ READERS_TOGETHER: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a switch has at its ports."""
+    """Hosts at a switch's ports."""
 
     node_ports: frozenset[int]
     stores: frozenset[IPv4Address]

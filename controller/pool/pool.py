@@ -160,8 +160,10 @@ class Pool:
             self.tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
 
     def _check_length(self, miss: HotMiss, now_s: float) -> None:
-        """A block that was installed with another length than its values have fills no slot: who said that it
-        would be put was wrong. It goes, and may come again as it is."""
+        """Remove a block that was installed with another length than its values have, and so fills no slot.
+
+        The node that said it would be put was wrong. The block may come again as it is.
+        """
         resident = self.resident.get(miss.block)
         if resident is not None and resident.fragments != miss.fragments and miss.block in self.policy:
             self._give_up(miss.block, now_s)
@@ -171,8 +173,11 @@ class Pool:
         return self._quota.held()
 
     def _makes_room_in_quota(self, block: bytes, fragments: int, now_s: float) -> bool:
-        """Have a tenant that holds as much as it may give up blocks of its own for a new one; whether there
-        is room then. What is to be entered, or on its way out, can't be given up."""
+        """Have a tenant at its quota give up blocks of its own for a new one; return whether there is room
+        then.
+
+        A block that is to be entered, or is on its way out, can't be given up.
+        """
         if self._quota.has_room(block, fragments):
             return True
         for victim in self._quota.oldest(block):
@@ -228,7 +233,7 @@ class Pool:
             self._leaving.add(finished, now_s)
 
     def _home_load(self, home: IPv4Address, backlog_ms: int, now_s: float) -> None:
-        """A home said how long what waits there takes to leave; policies count in real time."""
+        """Take note of a home's backlog; policies count in real time."""
         if home in self._stores:
             wait_s = backlog_ms / 1000
             self._residual.home_load(home, wait_s, now_s)
@@ -348,7 +353,7 @@ class Pool:
                 self.tell(Lost(left_out, now_s))
 
     def _in_the_way(self, fragments: int) -> list[bytes]:
-        """Blocks that have to go so that as many slots are free in one piece; none if not so many are free.
+        """Return the blocks that have to go so that as many slots are free in one piece; none if too few are.
 
         The policy counts slots and does not know where they lie; its spare slots make this rare.
         """
@@ -379,7 +384,8 @@ class Pool:
         return started
 
     def _is_worthless(self, key: bytes, reuse_chance: float | None, home: IPv4Address, now_s: float) -> bool:
-        """Whether a block is not even worth sending if no other tier holds it: then nobody need be asked."""
+        """Return whether a block is not even worth sending if no other tier holds it. Then nobody need be
+        asked."""
         action = self._residual.eviction_action(
             reuse_chance, self._depth(key), home, now_s, held_elsewhere=False
         )
@@ -398,7 +404,7 @@ class Pool:
         self.counts.reclaims_failed += ends.count(End.FAILED)
 
     def _give_up(self, key: bytes, now_s: float) -> None:
-        """A block goes though the policy did not say so."""
+        """Give up a block, though the policy did not say so."""
         self.tell(Lost(key, now_s))
         self._remove([key], now_s)
 
@@ -424,7 +430,7 @@ class Pool:
         return outcome.no_slot
 
     def _left(self, key: bytes, now_s: float) -> None:
-        """The switch confirmed that an entry is gone."""
+        """Handle an entry that is gone, as the switch confirmed."""
         slots = self.resident.pop(key)
         self._hints.release(key, now_s)
         self._quota.left(key)
@@ -436,7 +442,7 @@ class Pool:
         self.block_history.evicted(key, now_s)
 
     def _entered(self, install: Install, now_s: float) -> None:
-        """The switch confirmed a new entry."""
+        """Handle a new entry that the switch confirmed."""
         self.counts.admitted += 1
         self.block_history.admitted(install.key, self._depth(install.key), now_s)
         slots = Slots(install.base_slot, install.generation, install.fragments)
@@ -451,7 +457,7 @@ class Pool:
         self._hits.started(install.key, install.base_slot, install.fragments)
 
     def _nowhere(self, key: bytes, now_s: float) -> None:
-        """A block that its home does not hold can't be filled."""
+        """Give up a block that can't be filled, because its home does not hold it."""
         if key in self.resident and key not in self.reclaims:
             self.counts.not_found += 1
             self._give_up(key, now_s)
@@ -461,7 +467,7 @@ class Pool:
         return known.fragments if known else self._most_fragments
 
     def _is_expected(self, key: bytes) -> bool:
-        """Whether nobody is known to have a block yet; its PUT fills it."""
+        """Return whether nobody is known to have a block yet; its PUT fills it."""
         known = self._known.get(key)
         return known is not None and known.is_expected
 
@@ -471,12 +477,12 @@ class Pool:
         return known.depth if known else 0
 
     def _home(self, key: bytes) -> IPv4Address:
-        """Where a block lives: where it came from, if that is a storage node at all."""
+        """Return the home of a block: the storage node that it came from, if it came from one."""
         known = self._known.get(key)
         if known and (known.home in self._stores or not self._stores):
             return known.home
         return self._home_of(key_of(key))
 
     def _home_of(self, key: bytes) -> IPv4Address:
-        """Where a block is kept while all storage nodes are up; without any, nowhere (0.0.0.0)."""
+        """Return the home of a block while all storage nodes are up; 0.0.0.0 if there are none."""
         return self._named[home_of(key, self._names)] if self._names else IPv4Address(0)

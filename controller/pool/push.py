@@ -34,9 +34,10 @@ FIRST_GROUP: Final = 2
 """Group 1 is that of all ports."""
 GROUPS: Final = 1024
 _TO_ITS_GROUP: Final = IPv4Address("255.255.255.255")
-"""Where a push is going: each copy is addressed anew at its port."""
+"""Destination of a push; each copy is addressed anew at its port."""
 WELCOME_S: Final = 10.0
-"""How long what is pushed to nodes that join may take, and before the same node may join again."""
+"""Most seconds that pushes to joining nodes may take, and least seconds before the same node may join again.
+"""
 MAX_PLACES: Final = 65_536
 """Blocks whose place in a prefix is remembered; the oldest are forgotten."""
 
@@ -58,13 +59,13 @@ class _Prefix:
     """Resident blocks -> requests since the block was last pushed."""
     pushed_s: float = float("-inf")
     welcome: bool = False
-    """Somebody joined, and nothing was pushed since."""
+    """Whether a node joined and nothing was pushed since."""
 
 
 class _Job(NamedTuple):
     key: bytes
     root: int
-    """Of the prefix whose subscribers get it."""
+    """Root of the prefix whose subscribers get the push."""
     parent: int
     fragment: int
 
@@ -106,7 +107,7 @@ class Push:
             self._roots.pop(_name(oldest, fingerprint(key_of(oldest))), None)
 
     def subscribed(self, key: bytes, parent: int, port: int, now_s: float) -> None:
-        """Who is behind `port` asks for `key` and wants more of its prefix."""
+        """Note that the node behind `port` asks for `key` and wants more of its prefix."""
         joins = key_of(key) == NO_PARENT
         if joins:
             root = _name(key, 0)
@@ -127,7 +128,7 @@ class Push:
                 prefix.welcome, prefix.pushed_s = True, now_s
 
     def hits(self, key: bytes, times: int) -> None:
-        """A resident block was asked for."""
+        """Count requests for a resident block."""
         self._hits[key] += times
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked[key] = prefix.asked.get(key, 0) + times
@@ -139,12 +140,12 @@ class Push:
         self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def _asked_no_more(self, key: bytes) -> None:
-        """A block is no part of the prefix any more that it was asked for in."""
+        """Remove a block from the prefix that it was asked for in."""
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked.pop(key, None)
 
     def clear(self) -> None:
-        """Nothing is known of the switch's groups and blocks any more: they are not there. Leases stay."""
+        """Forget the switch's groups and blocks, which are not there any more. Leases stay."""
         self._jobs.clear()
         self._hits.clear()
         for prefix in self._prefixes.values():
@@ -166,13 +167,13 @@ class Push:
         return changes
 
     def refused(self, change: SetGroup) -> None:
-        """A group is not as it should be: it is set anew with the next change of its prefix."""
+        """Note that a group is not as it should be: it is set anew with the next change of its prefix."""
         for root, prefix in self._prefixes.items():
             if group_of(root) == change.group:
                 prefix.group = frozenset()
 
     def due(self, now_s: float, resident: Mapping[bytes, Slots]) -> Iterator[PushFragment]:
-        """Fragments to push now, within the bound of what may be on its way."""
+        """Yield the fragments to push now, within the bound of what may be on its way."""
         self._plan(now_s, resident)
         while self._jobs and self._pace.room(now_s):
             key, root, parent, fragment = self._jobs.popleft()
@@ -205,8 +206,10 @@ class Push:
                 self._jobs.extend(_Job(key, root, parent, fragment) for fragment in fragments)
 
     def _hottest(self, tenant: int, resident: Mapping[bytes, Slots]) -> list[bytes]:
-        """What was asked for most of a tenant's resident blocks, each behind what is before it in its chain:
-        without that nobody wants it."""
+        """Return the resident blocks of a tenant that were asked for most.
+
+        Each stands behind the blocks before it in its chain, without which nobody wants it.
+        """
         named = {
             _name(key, fingerprint(key_of(key))): key
             for key in self._places
@@ -226,7 +229,8 @@ class Push:
 
 
 def _name(key: bytes, fingerprint_: int) -> int:
-    """A fingerprint with the tenant of `key` before it: nobody can subscribe to another tenant's prefix."""
+    """Return a fingerprint with the tenant of `key` before it: nobody can subscribe to another tenant's
+    prefix."""
     return tenant_of(key) << 32 | fingerprint_
 
 

@@ -15,7 +15,7 @@ from controller.block_id import tenant_of
 
 @dataclass(slots=True)
 class _Held:
-    """By one tenant."""
+    """Blocks and slots of one tenant."""
 
     blocks: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
     """Fragments by block, the least recently used first."""
@@ -23,14 +23,15 @@ class _Held:
 
 
 class Quota:
-    """At most so many blocks and slots for each tenant; None: no limit. The public namespace is one, too."""
+    """Bound on the blocks and slots of each tenant; None means no limit. The public namespace is a tenant,
+    too."""
 
     def __init__(self, blocks: int | None = None, slots: int | None = None) -> None:
         self._blocks, self._slots = blocks if blocks is None else max(1, blocks), slots
         self._held: dict[int, _Held] = {}
 
     def held(self) -> dict[int, int]:
-        """Blocks by tenant; from any thread."""
+        """Return the number of blocks by tenant; any thread may call it."""
         return {tenant: len(held.blocks) for tenant, held in list(self._held.items())}
 
     def entered(self, key: bytes, fragments: int) -> None:
@@ -46,7 +47,7 @@ class Quota:
             held.blocks.move_to_end(key)
 
     def left(self, key: bytes) -> None:
-        """A block is not in the pool any more, or will not be."""
+        """Count a block no longer that is not in the pool any more, or will not be."""
         held = self._held.get(tenant_of(key))
         if held is not None:
             held.slots -= held.blocks.pop(key, 0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class End(Enum):
-    """How a transfer ended."""
+    """Outcome of a transfer."""
 
     SENT = auto()
     """The storage node did not hold the block, and has all of it now."""
@@ -103,7 +103,7 @@ class Reclaims:
         return True
 
     def cancel(self, key: bytes) -> None:
-        """The block stays after all."""
+        """Cancel the transfer of a block that stays after all."""
         self._transfers.pop(key, None)
 
     def clear(self) -> None:

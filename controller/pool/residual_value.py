@@ -23,18 +23,19 @@ class ResidualValue:
         speed: float = 1.0,
         links_bit_s: Mapping[IPv4Address, float] | None = None,
     ) -> None:
-        """Homes have links of `link_bit_s`, but for those in `links_bit_s`; both at real scale."""
+        """Make it for homes with links of `link_bit_s`, except for those in `links_bit_s`; both at real
+        scale."""
         self.speed = speed
         self._cost = cost
         self._link_bit_s, self._links_bit_s = link_bit_s, links_bit_s or {}
         self._backlogs = Backlogs()
 
     def home_load(self, home: IPv4Address, wait_s: float, now_s: float) -> None:
-        """A home reported how long what waits there takes to leave, in the network's time."""
+        """Note how long what waits at a home takes to leave, in the network's time."""
         self._backlogs.report(home, wait_s, now_s)
 
     def link_bit_s(self, home: IPv4Address) -> float:
-        """Rate of a home's link at real scale."""
+        """Return rate of a home's link at real scale."""
         return self._links_bit_s.get(home, self._link_bit_s)
 
     def is_idle(self, home: IPv4Address, now_s: float) -> bool:

@@ -1,10 +1,10 @@
-"""Which slots of a pool are free, and the generation that the next owner of each gets.
+"""Allocator of a pool's slots, and of the generation under which the next owner of each writes.
 
 A block owns consecutive slots, as many as it has fragments, all under one generation: the switch adds the
 fragment's number to the first slot. A slot holds a fragment only if its stored generation is that of the
 block's entry. So slots need no clearing between owners, as long as no generation comes back to a slot. A new
-owner's is one above the highest that any of its slots was ever given under; it would only repeat after some
-2^32 owners of the slots around it. 0 is what an empty slot holds, and never given out.
+owner's generation is one above the highest that any of its slots ever had; it would only repeat after some
+2^32 owners of the slots around it. An empty slot holds generation 0, which is never given out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SlotAllocator:
         return len(self._highest) - self._free.total
 
     def allocate(self, fragments: int) -> Slots | None:
-        """Slots for one block; None if no so many consecutive ones are free."""
+        """Allocate slots for one block; return None if too few consecutive ones are free."""
         first = self._free.take(fragments)
         if first is None:
             return None
@@ -92,15 +92,15 @@ class SlotAllocator:
         self._free = FreeRuns(len(self._highest))
 
     def start_after(self, generation: int) -> None:
-        """No free slot gets a generation up to this one, which an earlier controller may have used."""
+        """Give no free slot a generation up to this one, which an earlier controller may have used."""
         for first, length in self._free:
             for slot in range(first, first + length):
                 self._highest[slot] = max(self._highest[slot], generation)
 
     def in_the_way(self, fragments: int, may_go: Callable[[Slots], bool]) -> list[Slots]:
-        """Owners of the fewest slots without which there were so many consecutive free ones; [] for none.
+        """Return the owners of the fewest slots that would make enough consecutive ones free; [] for none.
 
-        Looks at every owner: for the rare case that the slots in use are not too many, but badly placed.
+        It looks at every owner, for the rare case that the slots in use are few enough, but badly placed.
         """
         owners = [self._owners[first] for first in sorted(self._owners)]
         begins = [0, *(owner.base_slot + owner.fragments for owner in owners)]

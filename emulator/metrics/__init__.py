@@ -1,7 +1,7 @@
-"""Metrics of a running topology for Prometheus, all at one address though every process has a namespace of
-its own (docs/metrics.md).
+"""Metrics of a running topology for Prometheus, all at one address (docs/metrics.md).
 
-`catalogue` says which there are, `sources` asks the processes, `exporter` serves what they say.
+Processes have network namespaces of their own. `catalogue` lists the metrics, `sources` asks the processes,
+`exporter` serves the answers.
 """
 
 from emulator.metrics.exporter import Exporter, ExporterError

@@ -1,4 +1,4 @@
-"""Every metric there is: its name, what it counts, and where in a process's report it stands."""
+"""Catalogue of all metrics: name, meaning, and place in a process's report."""
 
 from __future__ import annotations
 
@@ -19,32 +19,34 @@ OWNER_LABELS: Mapping[str, tuple[str, ...]] = {
     PROCESS: ("process", "role"),
     RUN: ("engine", "mode", "policy", "revision", "seed", "sigma", "topology"),
 }
-"""Labels that say whose figure it is. Nodes and stores are hosts; the controller counts by switch."""
+"""Labels that name the owner of a figure. Nodes and stores are hosts; the controller counts by switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. A counter's name ends in _total, a time is in seconds, a size in bytes."""
+    """A metric. A counter's name ends in _total, times are in seconds, sizes in bytes."""
 
     name: str
     kind: str
     owner: str
     where: str | Mapping[str, str]
-    """Path in the owner's report; with * in it, or as a mapping from a label's values to paths, for a metric
-    with one more label."""
+    """Path in the owner's report.
+
+    For a metric with one more label, a path with *, or a mapping from the label's values to paths.
+    """
     help: str
     label: str | None = None
-    """The label that * or the mapping's keys are values of."""
+    """Name of the label whose values are those of *, or the mapping's keys."""
     factor: float = 1.0
-    """Of what the report says."""
+    """Factor by which values of the report are multiplied."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of all labels, in order."""
+        """Return the names of all labels, in order."""
         return OWNER_LABELS[self.owner] + ((self.label,) if self.label else ())
 
     def read(self, report: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """(values of the metric's own label, what the report says); nothing for what it does not have."""
+        """Yield (values of the metric's own label, value) for each value that the report has."""
         if isinstance(self.where, str):
             yield from _find(report, self.where.split("."), ())
             return

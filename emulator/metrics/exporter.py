@@ -1,4 +1,4 @@
-"""Serves the metrics of what runs at http://127.0.0.1:PORT/metrics; processes are asked at each scrape."""
+"""HTTP exporter of the metrics at http://127.0.0.1:PORT/metrics; each scrape asks the processes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ _Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
 class ExporterError(ExperimentError):
-    """The port can't be had."""
+    """The port is not available."""
 
 
 class Exporter(Collector):
-    """Use as a context manager: it serves within. What it serves is what `watching` names."""
+    """Server of the metrics of what `watching` names. Use it as a context manager: it serves inside."""
 
     def __init__(self, port: int, about: Mapping[str, str]) -> None:
-        """Raises ExporterError. Port 0: any free one. `about`: labels of weir_run_info but for the mode."""
+        """Start to serve; raises ExporterError. Port 0 is any free one.
+
+        `about` has the labels of weir_run_info except the mode.
+        """
         self._about = about
         self._lock = threading.Lock()
         self._sources: Sources | None = None
@@ -64,7 +67,7 @@ class Exporter(Collector):
 
     @contextmanager
     def watching(self, running: Running) -> Iterator[None]:
-        """Serve the metrics of what runs, until the end of the block."""
+        """Serve the metrics of a running network until the block ends."""
         sources = Sources(running, self._about)
         with self._lock:
             self._sources = sources
@@ -76,18 +79,18 @@ class Exporter(Collector):
             sources.close()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics for prometheus_client; nothing while nothing runs."""
+        """Yield the metrics for prometheus_client; none while no network runs."""
         with self._lock:
             reports = self._sources.read() if self._sources is not None else {}
         yield from families(reports)
 
     def describe(self) -> Iterator[Metric]:
-        """For prometheus_client, which would collect otherwise."""
+        """Return no metrics: prometheus_client would otherwise call `collect` at registration."""
         return iter(())
 
 
 def families(reports: Reports) -> Iterator[Metric]:
-    """Prometheus's form of reports."""
+    """Yield reports as prometheus_client's metrics."""
     for metric in catalogue.METRICS:
         family = _family(metric)
         for owner, report in reports.get(metric.owner, {}).items():

@@ -1,4 +1,4 @@
-"""An HTTP server for a few clients of this machine, of which none can keep threads without end."""
+"""HTTP server for a few clients of this machine, none of which can hold a thread forever."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from v1model.bounded_threads import BoundedThreads
 
 MAX_CONNECTIONS = 16
-"""One more is closed."""
+"""Number of connections; further ones are closed."""
 REQUEST_TIMEOUT_S = 5.0
-"""Of a client that sends or takes nothing."""
+"""Seconds after which a client that sends or takes nothing is dropped."""
 
 
 class Server(BoundedThreads, WSGIServer):
-    """Answers each connection in a thread of its own."""
+    """WSGI server that answers each connection in a thread of its own."""
 
     max_connections = MAX_CONNECTIONS
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a connection that broke off or took too long."""
+        """Print nothing about a connection that broke off or took too long."""
 
 
 class Handler(WSGIRequestHandler):
-    """Ends when its client is slow."""
+    """Request handler that ends when its client is slow."""
 
     timeout = REQUEST_TIMEOUT_S
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing of each scrape."""
+        """Print nothing about scrapes."""

@@ -1,8 +1,8 @@
-"""What the processes of a running topology say of themselves when they are asked.
+"""Reports of the processes of a running topology.
 
-Hosts and the controller answer `report` on their stdin, which reaches across namespaces. A switch is asked
-over P4Runtime for its counter of outcomes, and its interfaces are read from /proc/PID/net/dev; so it needs to
-know nothing of metrics.
+Hosts and the controller answer `report` on their stdin, which reaches across namespaces. A switch needs to
+know nothing of metrics: its counter of outcomes is read over P4Runtime, its interfaces from
+/proc/PID/net/dev.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from emulator.running import Running
 from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 ANSWER_TIMEOUT_S = 2.0
-"""A process that is busy for longer counts as not up in that scrape."""
+"""Seconds after which a process that has not answered counts as not up in that scrape."""
 
 _Owners = dict[tuple[str, ...], Mapping[str, Any]]
 Reports = dict[str, _Owners]
-"""By kind of owner (see the catalogue), then by the values of the owner's labels."""
+"""Reports by kind of owner (see the catalogue), then by the values of the owner's labels."""
 
 
 class Sources:
-    """Asks all that runs; `close` when it has ended."""
+    """Reader of the reports of a running network; call `close` when the network has ended."""
 
     def __init__(self, running: Running, about: Mapping[str, str]) -> None:
-        """`about`: labels of weir_run_info but for the mode."""
+        """Open sessions with the switches. `about` has the labels of weir_run_info except the mode."""
         self._running = running
         playing = {**about, "mode": running.mode}
         self._playing = tuple(playing[label] for label in OWNER_LABELS[RUN])
@@ -56,7 +56,7 @@ class Sources:
             switch.close()
 
     def read(self) -> Reports:
-        """Look at everything once; who does not answer in time is left out, but for its process."""
+        """Read all reports once; a process that does not answer in time has only its own metrics."""
         running = self._running
         said = ask_all([*running.nodes, *running.stores, running.controller], ANSWER_TIMEOUT_S)
         nodes: _Owners = {(host.name,): said[host.name] for host in running.nodes if host.name in said}
@@ -110,7 +110,7 @@ class Sources:
 
 
 class _OutcomesReader:
-    """Reads a switch's counter of outcomes, beside its controller."""
+    """Reader of a switch's counter of outcomes, in a session beside its controller's."""
 
     def __init__(self, switch: SwitchConfig) -> None:
         self.name = switch.name
@@ -126,7 +126,7 @@ class _OutcomesReader:
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
 
     def read(self) -> dict[str, int]:
-        """Packets by outcome; raises grpc.RpcError."""
+        """Return the number of packets by outcome; raises grpc.RpcError."""
         entities = [
             entity.counter_entry
             for response in self._stub.Read(self._request, timeout=ANSWER_TIMEOUT_S)

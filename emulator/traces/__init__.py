@@ -1,7 +1,8 @@
-"""A request's way: spans from the worker over switches to the store and back (docs/traces.md).
+"""Spans of a request's way from the worker over switches to the store and back (docs/traces.md).
 
-What hosts record of each block and what is captured at the switches' ports meet here, after the play: nothing
-in hosts or switches works for it, but that a worker keeps the times of its blocks.
+They are made after the run, from the hosts' records of each block and the captures at the switches' ports.
+During the run nothing in hosts or switches works for them, except that a worker records the times of its
+blocks.
 """
 
 from emulator.traces.files import write_traces

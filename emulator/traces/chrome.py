@@ -1,8 +1,8 @@
 """Spans in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
 
-A process for each host and switch. What overlaps can't share a track, so each kind of span has as many tracks
-("threads") as it needs, and the parts of a request are on the tracks below it. Arrows lead from a node's
-fragment to what the switch and the store did for it.
+Each host and switch is a process. Spans that overlap can't share a track ("thread"), so each kind of span has
+as many tracks as it needs, and the parts of a request are on the tracks below it. Arrows lead from a node's
+fragment to the work of the switch and the store for it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from emulator.traces.spans import Span
 
 _KINDS = ("request", "fetch", "block", "fragment")
-"""Spans with tracks of their own; the others are drawn on that of the one they are part of."""
+"""Spans with tracks of their own; the others are drawn on the track of their parent."""
 _TRACKS_EACH = 1_000_000
-"""More than a kind of span needs in any process: numbers of tracks are in the order of the kinds."""
+"""More tracks than a kind of span needs in any process: numbers of tracks follow the order of the kinds."""
 
 
 def to_chrome(spans: Sequence[Span], about: dict[str, str]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def to_chrome(spans: Sequence[Span], about: dict[str, str]) -> dict[str, Any]:
 
 
 class _Tracks:
-    """Which track a span is drawn on."""
+    """Assignment of spans to tracks."""
 
     def __init__(self) -> None:
         self._busy_until_ns: dict[tuple[int, str], list[int]] = {}

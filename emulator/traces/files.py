@@ -1,4 +1,4 @@
-"""From a play to results/run/traces/NAME.otlp.json and NAME.perfetto.json."""
+"""Writing of a run's traces: results/run/traces/NAME.otlp.json and NAME.perfetto.json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from emulator.traces.spans import Clock, Tracer
 from topologies.fabric import Fabric
 
 MOST_SPANS = 100_000
-"""In a file; the requests that were slowest to their first token have their fragments in it first."""
+"""Number of spans in a file; requests that were slowest to their first token get fragments first."""
 
 
 def write_traces(
@@ -29,10 +29,10 @@ def write_traces(
     clock: Clock,
     about: dict[str, str],
 ) -> int:
-    """Write both files; returns how many requests have no fragments in them for want of room.
+    """Write both files; returns how many requests have no fragments in them for lack of space.
 
-    `captures`: by switch, the capture of all of its ports and the peer behind each interface's index.
-    `records`: of the requests of each node.
+    `captures` has by switch the capture of all its ports, and the peer behind each interface's index.
+    `records` has each node's requests.
     """
     journeys = _journeys(fabric, captures)
     homes = {str(fabric.hosts[name].ipv4): name for name in fabric.answering}
@@ -52,7 +52,7 @@ def write_traces(
 def _journeys(
     fabric: Fabric, captures: Mapping[str, tuple[Path, Mapping[int, str]]]
 ) -> dict[str, dict[bytes, list[Journey]]]:
-    """By node and key."""
+    """Return the journeys by node and key."""
     sightings = heapq.merge(
         *(read_sightings(file, switch, peers) for switch, (file, peers) in captures.items()),
         key=lambda seen: seen.t_ns,

@@ -1,7 +1,7 @@
-"""The journeys of single fragments: a GET from its node to whoever answered, and the answer back.
+"""Journeys of single fragments: a GET from its node to the host or switch that answered, and the answer.
 
-A GET and its answer are told by node and sequence. A reply that was merged has another node's sequence: it
-belongs to what its receiver asked about that fragment.
+Node and sequence identify a GET and its answer. A merged reply has another node's sequence: it belongs to its
+receiver's GETs of that fragment.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hostlib.protocol import wire
 
 @dataclass(slots=True)
 class Journey:
-    """One GET of one fragment; sightings in order of time."""
+    """Journey of one GET of one fragment, with its sightings in order of time."""
 
     node: str
     sequence: int
     key: bytes
     fragment: int
     flags: int
-    """Of the GET."""
+    """Flags of the GET."""
     sightings: list[Sighting] = field(default_factory=list)
     shared: tuple[str, int] | None = None
     """Node and sequence of the GET whose answer this one got a copy of."""
@@ -31,7 +31,7 @@ class Journey:
 
     @property
     def outcome(self) -> str:
-        """Return what became of it, in one word."""
+        """Return the outcome in a few words."""
         if not self.ended:
             return "lost"
         answer = self.sightings[-1]
@@ -43,8 +43,10 @@ class Journey:
 
 
 def find_journeys(sightings: Iterable[Sighting], nodes: Mapping[bytes, str]) -> list[Journey]:
-    """Return the journeys in the sightings of all switches, which come in order of time; `nodes` has names by
-    IPv4 address."""
+    """Return the journeys in the sightings of all switches, which are in order of time.
+
+    `nodes` has names by IPv4 address.
+    """
     finder = _Finder(nodes)
     for sighting in sightings:
         if sighting.op == wire.OP_GET:
@@ -61,7 +63,7 @@ class _Finder:
         self._by_sequence: dict[tuple[str, int], Journey] = {}
         self._open: dict[tuple[str, bytes, int], list[Journey]] = {}
         self._asked: dict[tuple[int, bytes, int], tuple[str, int]] = {}
-        """Whose GET had that sequence, by sequence, key and fragment."""
+        """Node and sequence of the first GET with a sequence, key and fragment."""
 
     def get(self, seen: Sighting) -> None:
         node = self._nodes.get(seen.source)

@@ -1,6 +1,6 @@
 """Spans as OTLP/JSON: the TracesData message of opentelemetry-proto in its JSON form, without protobuf.
 
-As the OTLP specification has it ("JSON Protobuf Encoding"): ids are hexadecimal, 64-bit numbers are strings,
+By the OTLP specification ("JSON Protobuf Encoding"), ids are hexadecimal, 64-bit numbers are strings and
 enums are numbers.
 """
 

@@ -1,4 +1,4 @@
-"""Packets of the protocol as they passed a switch's ports, from a capture of all of its ports."""
+"""Sightings of the protocol's packets at a switch's ports, from a capture of all of its ports."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import NamedTuple
 from hostlib.protocol import wire
 
 _SLL2 = struct.Struct(">HHIHBB8x")
-"""LINKTYPE_LINUX_SLL2: protocol, reserved, interface, ARPHRD, packet type, length of the address."""
+"""Header LINKTYPE_LINUX_SLL2: protocol, reserved, interface, ARPHRD, packet type, length of the address."""
 _OUTGOING = 4
 _IPV4_AT = _SLL2.size
 _KV_AT = _IPV4_AT + 20 + 8
 _TRACED = frozenset((wire.OP_GET, wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_REFUSED))
 
 HEADER_BYTES = _KV_AT + wire.KV_HEADER_BYTES
-"""Of a packet, as much as is looked at."""
+"""Number of bytes of a packet that are read."""
 EXPRESSION = f"udp port {wire.KV_PORT}"
 
 
 class Sighting(NamedTuple):
-    """One packet at one port."""
+    """A packet at one port."""
 
     t_ns: int
-    """Since 1970."""
+    """Nanoseconds since 1970."""
     switch: str
     peer: str
-    """What is behind the port."""
+    """Peer behind the port."""
     leaving: bool
-    """Whether it went to the peer, rather than come from there."""
+    """Whether the packet went to the peer, rather than came from it."""
     source: bytes
     destination: bytes
     """IPv4 addresses."""
@@ -42,7 +42,7 @@ class Sighting(NamedTuple):
 
 
 def read_sightings(file: Path, switch: str, peers: Mapping[int, str]) -> Iterator[Sighting]:
-    """GETs and their answers in a capture; `peers`: what is behind each interface, by its index."""
+    """Yield GETs and their answers in a capture; `peers` has the peer behind each interface's index."""
     from scapy.utils import RawPcapReader  # Scapy takes long to import; few runs capture
 
     with RawPcapReader(str(file)) as packets:
@@ -63,4 +63,4 @@ def read_sightings(file: Path, switch: str, peers: Mapping[int, str]) -> Iterato
 
 
 _FIELDS = struct.Struct(">xBH4xI22xH12x16s")
-"""op, flags, sequence, fragment and key of a message (hostlib.protocol.wire)."""
+"""Layout of a message: op, flags, sequence, fragment and key (hostlib.protocol.wire)."""

@@ -1,4 +1,4 @@
-"""Spans: who did what from when to when, for the sake of which request."""
+"""Spans: which host or switch did what from when to when, for which request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Attributes = dict[str, str | int | float]
 
 @dataclass(slots=True)
 class Span:
-    """Times are CLOCK_REALTIME's, in ns."""
+    """A span. Times are CLOCK_REALTIME's, in ns."""
 
     service: str
-    """Which host or switch."""
+    """Name of the host or switch."""
     name: str
     start_ns: int
     end_ns: int
@@ -29,15 +29,15 @@ class Span:
     parent: Span | None = None
     attributes: Attributes = field(default_factory=dict)
     links: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """(trace, span) that this one shared its answer with."""
+    """(trace, span) of the spans that this one shared its answer with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How the processes' clock (CLOCK_MONOTONIC) and that of captures (CLOCK_REALTIME) relate."""
+    """Relation between the processes' clock (CLOCK_MONOTONIC) and that of captures (CLOCK_REALTIME)."""
 
     ahead_ns: int
-    """CLOCK_REALTIME less CLOCK_MONOTONIC."""
+    """Nanoseconds by which CLOCK_REALTIME is ahead of CLOCK_MONOTONIC."""
     start_s: float
     """CLOCK_MONOTONIC at second 0 of the run."""
 
@@ -51,10 +51,13 @@ class Clock:
 
 
 class Tracer:
-    """Makes spans of requests, fragments included while `most` spans are not reached."""
+    """Maker of spans of requests, with fragments as long as there are fewer than `most` spans."""
 
     def __init__(self, clock: Clock, seed: str, homes: Mapping[str, str], most: int) -> None:
-        """`homes`: names of storage nodes by address. `seed` tells this run's trace ids from another's."""
+        """Begin without spans. `homes` has names of storage nodes by address.
+
+        `seed` makes this run's trace ids differ from another's.
+        """
         self._clock, self._seed, self._homes, self._most = clock, seed, homes, most
         self._ids = itertools.count(1)
         self.spans: list[Span] = []
@@ -80,7 +83,7 @@ class Tracer:
     def _stages(
         self, root: Span, record: Mapping[str, Any], journeys: Mapping[bytes, Sequence[Journey]]
     ) -> None:
-        """What a request does one after the other: they lead up to the first token, then to the last."""
+        """Add the stages of a request: they lead up to the first token, then to the last."""
         first_s = record["arrival_s"] + record["ttft_s"]
         compute_s = first_s - record["prefill_s"]
         wait_s = compute_s - record["queue_s"]
@@ -132,7 +135,7 @@ class Tracer:
         )
 
     def _missing(self, fetch: Span, record: Mapping[str, Any], journeys: Sequence[Journey]) -> None:
-        """The block at which the fetch ended."""
+        """Add the block at which the fetch ended."""
         mine = _within(journeys, fetch.start_ns, fetch.end_ns)
         if not mine:  # another request had asked before
             return
@@ -144,7 +147,7 @@ class Tracer:
     def _fragments(
         self, block: Span, journeys: Sequence[Journey], parent_of: Callable[[Journey], Span]
     ) -> None:
-        """The fragments of a block, if there is room for all of them."""
+        """Add the fragments of a block, if there is space for all of them."""
         if len(self.spans) + sum(1 + len(one.sightings) // 2 for one in journeys) > self._most:
             block.attributes["weir.fragments.left_out"] = len(journeys)
             return
@@ -171,7 +174,7 @@ class Tracer:
             span.attributes["weir.shared_with"] = f"{journey.shared[0]} sequence {journey.shared[1]}"
             self._copies.append((span, journey))
         for before, after in itertools.pairwise(seen):
-            # What is not a switch's or a store's doing is a cable between two switches, which takes no time.
+            # Other gaps are cables between two switches, which take no time.
             if before.switch == after.switch and not before.leaving and after.leaving:
                 doing = _doing(before, after, journey.shared is not None)
                 self._child(span, before.switch, doing, before.t_ns, after.t_ns)
@@ -179,7 +182,7 @@ class Tracer:
                 self._child(span, before.peer, "answer", before.t_ns, after.t_ns)
 
     def finish(self) -> list[Span]:
-        """Return all spans; those that shared an answer are linked by now."""
+        """Return all spans, after linking those that shared an answer."""
         for span, journey in self._copies:
             assert journey.shared is not None
             leader = self._of_journey.get((*journey.shared, journey.key, journey.fragment))
@@ -204,7 +207,7 @@ class Tracer:
 
 
 def _within(journeys: Sequence[Journey], start_ns: int, end_ns: int) -> list[Journey]:
-    """Those that went on within that time."""
+    """Return the journeys that overlap that time."""
     return [one for one in journeys if one.sightings[-1].t_ns >= start_ns and one.sightings[0].t_ns <= end_ns]
 
 
@@ -213,7 +216,7 @@ def _place(journey: Journey) -> tuple[str, int, bytes, int]:
 
 
 def _doing(before: Sighting, after: Sighting, shared: bool) -> str:
-    """What a switch did between two sightings of a journey."""
+    """Return what a switch did between two sightings of a journey."""
     if before.op != wire.OP_GET:
         return "reply"
     if after.op == wire.OP_GET:

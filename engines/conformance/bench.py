@@ -1,4 +1,4 @@
-"""What a case works with: engines with one connector, its store, prompts that no other case uses."""
+"""Bench of a case: engines with one connector, its store, and prompts that no other case uses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from engines.conformance.outcome import Failed, LeftOut, Refused
 
 BLOCK_TOKENS = 32
 PROMPT_TOKENS = 645
-"""Of a prompt: two chunks of 256 tokens, as LMCache stores them by default, and some more."""
+"""Tokens of a prompt: two chunks of 256 tokens, as LMCache stores them by default, and some more."""
 FOUND_LIMIT_S = 20.0
-"""How long what was computed may take until another engine finds it."""
+"""Seconds until another engine has to find what was computed."""
 HASH_SEED = {"PYTHONHASHSEED": "0"}
-"""What vLLM and LMCache ask for where engines share a store; the case `hash-seed` goes without."""
+"""Environment that vLLM and LMCache ask for where engines share a store; the case `hash-seed` goes without.
+"""
 DEFAULTS: dict[str, Any] = {
     "skip_tokenizer_init": True,
     "dtype": "float32",
@@ -46,7 +47,7 @@ class Bench:
     connector: Connector
     models: Path
     folder: Path
-    """For configurations and logs of engines."""
+    """Folder of engines' configurations and logs."""
     forks: Forks
     seed: int
     _shared: dict[str, Engine] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Bench:
 
     @contextmanager
     def two_engines(self, model: str | Path = LLAMA, **changes: Any) -> Iterator[tuple[Engine, Engine]]:
-        """Two engines in the same configuration, started at the same time; otherwise as `engine`."""
+        """Yield two engines in the same configuration, started at the same time; otherwise as `engine`."""
         with self._started(2, model, True, changes) as (first, second):
             yield first, second
 
@@ -102,7 +103,7 @@ class Bench:
     # What cases check
 
     def compute(self, engine: Engine, *requests: dict[str, Any], **how: Any) -> Answers:
-        """Have an engine compute requests, for others to find."""
+        """Compute requests on an engine, for others to find."""
         return engine.serve(requests, **how)
 
     def find(

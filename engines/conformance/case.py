@@ -22,14 +22,14 @@ class Case:
 
     name: str
     about: str
-    """What has to hold, in one sentence."""
+    """Sentence that says what has to hold."""
     sources: tuple[str, ...]
     """Public reports of engines or connectors where it did not hold."""
     check: Check
 
 
 CASES: dict[str, Case] = {}
-"""All cases by name, in the order in which they are registered."""
+"""Cases by name, in the order in which they are registered."""
 
 
 def case(name: str, about: str, *sources: str) -> Callable[[Check], Check]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 TOLERANCE = 1e-4
-"""Of a log-probability. Computing the same prompt in other batches moves it by some 1e-6 (float32), KV of
-other weights by tenths."""
+"""Largest difference of a log-probability. Computing the same prompt in other batches moves it by some 1e-6
+(float32), KV of other weights by tenths."""
 
 Reply = dict[str, Any]
-"""What an engine answered: `tokens`, and `logprobs` of the tokens that it chose."""
+"""Answer of an engine: `tokens`, and `logprobs` of the tokens that it chose."""
 
 
 def difference(reply: Reply, reference: Reply) -> tuple[int, float]:

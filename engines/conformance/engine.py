@@ -23,7 +23,7 @@ START_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 120.0
 COMMAND = (sys.executable, "-m", "engines.conformance.engine_process")
 TAIL_CHARACTERS = 600
-"""Of an engine's log in a message."""
+"""Characters of an engine's log in a message."""
 
 
 class StartError(Exception):
@@ -93,7 +93,7 @@ class Engine:
         self.ask("forget")
 
     def ask(self, what: str, limit_s: float = ANSWER_LIMIT_S, **how: Any) -> Any:
-        """Have the process call a method of its engine; raises Failed with what went wrong."""
+        """Call a method of the process's engine; raises Failed with what went wrong."""
         try:
             self._lines.write(json.dumps({"do": what, **how}) + "\n")
             self._lines.flush()
@@ -115,7 +115,7 @@ class Engine:
         return self._pid != 0
 
     def close(self) -> None:
-        """Have the engine end by itself, so that its connector may finish; kill it if it does not."""
+        """End the engine by itself, so that its connector may finish; kill it if it does not end."""
         if not self.alive:
             return
         with suppress(OSError):
@@ -205,6 +205,6 @@ class Forks:
 
 
 def _inherited() -> dict[str, str]:
-    """The environment of an engine, but for what a case sets itself."""
+    """Return the environment of an engine, except for what a case sets itself."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     return {**inherited, **ENVIRONMENT}

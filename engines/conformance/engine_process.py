@@ -37,9 +37,9 @@ ENVIRONMENT = {
 }
 ABORT_LIMIT_S = 60.0
 SETTLE_LIMIT_S = 5.0
-"""For a connector to store what was computed, while the engine has nothing else to do."""
+"""Seconds for a connector to store what was computed, while the engine has nothing else to do."""
 MESSAGE_BYTES = 4096
-"""Of a configuration's path."""
+"""Most bytes of a message, which names a configuration's path."""
 READY = b"ready"
 
 
@@ -137,7 +137,7 @@ class Engine:
         return int(engine.get_num_unfinished_requests())
 
     def fail_step(self, tokens: list[int]) -> None:
-        """Have a prompt's forward pass raise an error, as when memory runs out, and give the request up."""
+        """Make a prompt's forward pass raise an error, as when memory runs out, and give the request up."""
         from vllm import SamplingParams
 
         engine = self._llm.llm_engine
@@ -205,7 +205,7 @@ def allow_wrapped_objects() -> None:
 
 
 def _told(error: BaseException) -> str:
-    """What went wrong, and in which line: many of an engine's assertions have no message."""
+    """Return what went wrong, and in which line: many of an engine's assertions have no message."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
@@ -319,7 +319,7 @@ def serve_forks(asks: socket.socket) -> int:
 
 
 def _become_engine(config: dict[str, Any], connection: socket.socket) -> None:
-    """In the fork: a session of its own and its own log; never returns."""
+    """Run an engine in the fork, with a session and a log of its own; never returns."""
     code = 1
     try:
         os.setsid()

@@ -53,7 +53,7 @@ def _save(make: Callable[[], Any], seed: int, folder: Path) -> None:
 
 
 def _llama() -> Any:
-    """Grouped-query attention: two query heads share a KV head."""
+    """Return a model of grouped-query attention: two query heads share a KV head."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     return LlamaForCausalLM(
@@ -71,7 +71,7 @@ def _llama() -> Any:
 
 
 def _mla() -> Any:
-    """DeepSeek's latent attention, of the sizes that vLLM's kernels know."""
+    """Return a model of DeepSeek's latent attention, of the sizes that vLLM's kernels know."""
     from transformers import DeepseekV2Config, DeepseekV2ForCausalLM
 
     return DeepseekV2ForCausalLM(
@@ -97,7 +97,7 @@ def _mla() -> Any:
 
 
 def _sliding_window() -> Any:
-    """Gemma 3: five layers of a sliding window, then one that sees all tokens."""
+    """Return a model like Gemma 3: five layers of a sliding window, then one that sees all tokens."""
     from transformers import Gemma3ForCausalLM, Gemma3TextConfig
 
     return Gemma3ForCausalLM(
@@ -115,7 +115,8 @@ def _sliding_window() -> Any:
 
 
 def _longrope() -> Any:
-    """Phi-3, whose rotary factors depend on the longest prompt that the engine is started for."""
+    """Return a model like Phi-3, whose rotary factors depend on the longest prompt that the engine is started
+    for."""
     from transformers import Phi3Config, Phi3ForCausalLM
 
     half = HEAD // 2

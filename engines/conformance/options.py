@@ -23,7 +23,7 @@ class OptionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one run does."""
+    """Options of one run."""
 
     connectors: tuple[str, ...]
     cases: tuple[str, ...]
@@ -33,7 +33,7 @@ class Options:
     seed: int
     results: Path
     folder: Path
-    """For models, configurations, logs and files of stores."""
+    """Folder for models, configurations, logs and files of stores."""
     minutes: float
     list_cases: bool
     markdown: bool

@@ -1,4 +1,4 @@
-"""Which version of the suite and of Weir's connector runs."""
+"""Version of the suite and of Weir's connector that runs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def make_models(folder: Path, seed: int) -> Path:
 
 @contextmanager
 def opened(options: Options, name: str, models: Path) -> Iterator[Bench]:
-    """A connector's store and what cases need, as long as its cases run."""
+    """Open a connector's store and what cases need, as long as its cases run."""
     folder = options.folder / name
     folder.mkdir(parents=True, exist_ok=True)
     connector: Connector

@@ -10,7 +10,7 @@ from typing import Any
 from engines.conformance.outcome import LEFT_OUT, Outcome
 
 ABOUT = ("engine", "revision", "seed")
-"""What has to be the same for a run to add to what another one wrote."""
+"""Fields that have to be the same for a run to add to what another one wrote."""
 
 
 class Summary:
@@ -37,7 +37,7 @@ class Summary:
         self._write()
 
     def of(self, connector: str) -> dict[str, Outcome]:
-        """Outcomes of a connector by case."""
+        """Return the outcomes of a connector by case."""
         return self._outcomes.get(connector, {})
 
     @property

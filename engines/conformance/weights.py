@@ -9,7 +9,7 @@ from pathlib import Path
 from engines.conformance.models import HEAD, HIDDEN, KV_HEADS, LAYERS
 
 RANK = 8
-"""Of an adapter's matrices."""
+"""Rank of an adapter's matrices."""
 
 
 def write_adapter(folder: Path, seed: int) -> None:

@@ -52,10 +52,10 @@ def form_of_object(content: MemoryObj) -> str:
 
 
 class Forms:
-    """Which forms this process has seen. May be used from several threads."""
+    """Forms of objects that this process has seen. May be used from several threads."""
 
     def __init__(self, byte_format: str | None = None) -> None:
-        """`byte_format` is what plain bytes are; None if that is not known."""
+        """Make it; `byte_format` is what plain bytes are, or None if that is not known."""
         self._byte_format = byte_format
         self._seen: OrderedDict[tuple[str, int], OrderedDict[str, None]] = OrderedDict()
         self._changing = threading.Lock()

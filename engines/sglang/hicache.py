@@ -61,7 +61,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         """Whether nothing is kept or found, as SGLang's own cache may hold KV of former weights."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
-        """SGLang says which memory the pages come from: from now on they have a name that others know.
+        """Name the pages by the memory that SGLang says they come from; from now on others know the name.
 
         ConfigError if that memory gives no whole pages to a backend, so that nothing would ever be stored,
         and for options by which SGLang returns what it does not know of loaded tokens.
@@ -79,7 +79,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             self._say_why(error)
 
     def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
-        """SGLang names a pool of host memory beside that of the KV; ConfigError, as its pages are not kept.
+        """Raise ConfigError for another pool of host memory beside that of the KV: its pages are not kept.
 
         With a part of them, a model would continue a prompt from a state that is not the prompt's.
         """
@@ -90,7 +90,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             )
 
     def weights_changed(self) -> None:
-        """The server's weights are about to change: what its memory holds may be of the former ones."""
+        """Handle a change of the server's weights: what its memory holds may be of the former ones."""
         if not self._is_left:
             _log.warning(
                 "The pool is left until SGLang flushes its cache: its weights change, or may have changed."
@@ -161,10 +161,11 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._own_name = self._name = secrets.token_hex(16)
 
     def get_stats(self) -> None:
-        """SGLang asks for its own kind of object here; the pool's counters are in `pool_stats`."""
+        """Return nothing: SGLang asks for its own kind of object here. The pool's counters are in
+        `pool_stats`."""
 
     def pool_stats(self) -> dict[str, Any]:
-        """Counters of the pool's client."""
+        """Return the counters of the pool's client."""
         return self._pool.stats()
 
     def close(self) -> None:
@@ -172,7 +173,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._pool.close()
 
     def _is_named(self) -> bool:
-        """Whether the pages have a name, once the model's files are hashed, and may be used."""
+        """Return whether the pages have a name, once the model's files are hashed, and may be used."""
         if self._name is None and self._naming is not None and self._naming.done():
             try:
                 self._name = self._naming.result()

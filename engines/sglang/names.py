@@ -1,4 +1,4 @@
-"""What names the pages of an SGLang server: weights, options, environment, what it runs on, host memory."""
+"""Name of an SGLang server's pages: weights, options, environment, what it runs on, host memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ block is computed several times."""
 NOTED: Final = ("enable_return_indexer_topk", "enable_return_routed_experts")
 """Options by which SGLang returns what it notes of each token while it computes it."""
 PREFIXES: Final = ("AITER_", "ASCEND_", "SGLANG_", "SGL_", "TRTLLM_")
-"""Of environment variables that decide what SGLang and its kernels compute, beside those that it declares."""
+"""Prefixes of environment variables that decide what SGLang and its kernels compute, beside those that it
+declares."""
 HARMLESS_ENVIRONMENT: Final = (
     "*_API_KEY", "*_HOST", "*_HOSTNAME", "*_IP", "*_INTERVAL", "*_PORT", "*_PORT_BASE", "*_TIMEOUT",
     "*_TIMEOUT_*", "*_URL", "ASCEND_*_PHY_ID", "MOONCAKE_*", "SGLANG_CACHE_DIR", "SGLANG_*COREDUMP*",
@@ -56,7 +57,7 @@ HARMLESS_ENVIRONMENT: Final = (
     "SGLANG_LOG_*", "SGLANG_MOONCAKE_*", "SGLANG_PLUGINS", "SGLANG_PROFILE_*", "SGLANG_RUN_ID",
     "SGLANG_TOOL_*", "SGLANG_TORCH_PROFILER_*", "SGLANG_TRACE_*", "SGLANG_ZMQ_*",
 )  # fmt: skip
-"""Those of them that change neither the KV of given tokens nor the order of its bytes, as patterns."""
+"""Patterns of those variables that change neither the KV of given tokens nor the order of its bytes."""
 OUTSIDE_ENVIRONMENT: Final = (
     "SGLANG_DEBUG_REVERT_PR", "SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_QWEN4_PLE_FILE_DIR",
 )  # fmt: skip
@@ -71,7 +72,7 @@ POOL_PROPERTIES: Final = (
     "layout", "dtype", "page_size", "layer_num", "head_num", "head_dim", "v_head_dim", "kv_lora_rank",
     "qk_rope_head_dim", "kv_cache_dim", "start_layer", "end_layer", "size_per_token",
 )  # fmt: skip
-"""What a pool of host memory says of the order of a page's bytes. It must say the first three."""
+"""Properties of a pool of host memory that say the order of a page's bytes. It must have the first three."""
 
 
 def begin_naming(pool: Any) -> Future[str]:
@@ -128,13 +129,13 @@ def _name(pool: Any, is_from_the_start: bool) -> str:
 
 
 def _software() -> list[Any]:
-    """Versions of the code that computes, and what it runs on."""
+    """Return the versions of the code that computes, and what it runs on."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     return [metadata.version("sglang"), torch.__version__, versions(), plugins(PLUGINS), device]
 
 
 def _environment() -> dict[str, str]:
-    """Environment variables that may change what SGLang computes, as far as they are set."""
+    """Return the environment variables that may change what SGLang computes, as far as they are set."""
     declared = _declared()
     found = {
         name: value
@@ -146,7 +147,7 @@ def _environment() -> dict[str, str]:
 
 
 def _declared() -> frozenset[str]:
-    """Names of the environment variables that SGLang declares."""
+    """Return the names of the environment variables that SGLang declares."""
     try:
         from sglang.srt.environ import EnvField, Envs
     except ImportError as error:
@@ -221,7 +222,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _options() -> dict[str, Any]:
-    """The server's options by name, with what SGLang chose for those that the user did not give."""
+    """Return the server's options by name, with what SGLang chose for those that the user did not give."""
     try:
         from sglang.srt.runtime_context import get_server_args
 
@@ -237,7 +238,7 @@ def _options() -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Options as JSON. Raises KeySpaceError for what other processes would not name alike."""
+    """Return options as JSON. Raises KeySpaceError for what other processes would not name alike."""
     if is_path(value):
         raise KeySpaceError(f"an option of SGLang names {value}, whose content may change")
     if value is None or isinstance(value, bool | int | float | str):

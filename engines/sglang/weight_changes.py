@@ -30,10 +30,10 @@ SERVER: Final = "sglang.srt.managers.scheduler"
 
 
 class Listener(Protocol):
-    """Who is told."""
+    """Listener for changes of weights."""
 
     def weights_changed(self) -> None:
-        """Weights are about to change."""
+        """Handle a change of weights that is about to happen."""
 
     def cache_emptied(self) -> None:
         """Nothing is left of the server's cache in its own memory."""

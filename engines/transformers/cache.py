@@ -74,7 +74,7 @@ def weights_identity(model: torch.nn.Module) -> str:
 
 
 def _settings(model: PreTrainedModel) -> str:
-    """The digest of what decides about the KV besides the weights."""
+    """Return the digest of what the KV depends on besides the weights."""
     given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
     said += [transformers.__version__, torch.__version__, model.device.type, _masked_token(model)]
@@ -110,12 +110,13 @@ def _check_attention(model: PreTrainedModel) -> None:
 
 
 def _is_known(code: Any) -> bool:
-    """Whether code is of the known packages, as the hooks by which transformers reads layers."""
+    """Return whether code is of the known packages, as the hooks by which transformers reads layers."""
     return str(getattr(code, "__module__", "")).partition(".")[0] in KNOWN_CODE
 
 
 def _has_own_forward(module: torch.nn.Module) -> bool:
-    """Whether a module computes otherwise than its class; what accelerate puts there moves tensors alone."""
+    """Return whether a module computes otherwise than its class; what accelerate puts there moves tensors
+    alone."""
     hook = getattr(module, "_hf_hook", None)
     moves_tensors = hook is not None and type(hook).__module__.startswith("accelerate.")
     return "forward" in vars(module) and not moves_tensors
@@ -199,7 +200,7 @@ def _try_prefix(model: PreTrainedModel) -> None:
 
 
 def _shape(config: Any) -> tuple[int, int, int]:
-    """Layers, KV heads of each, and numbers of each head."""
+    """Return the number of layers, of KV heads in each, and of numbers in each head."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return int(config.num_hidden_layers), int(heads), int(head)
@@ -291,14 +292,14 @@ def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> Dynam
 
 
 def _masked_token(model: PreTrainedModel) -> int | None:
-    """The padding token, if `generate` masks it by itself: KV behind it depends on whether that did."""
+    """Return the padding token, if `generate` masks it by itself: KV behind it depends on that."""
     settings = getattr(model, "generation_config", None)
     padding, ends = getattr(settings, "pad_token_id", None), getattr(settings, "eos_token_id", None)
     return None if padding in (ends if isinstance(ends, list) else [ends]) else padding
 
 
 def _shaped(content: torch.Tensor, model: PreTrainedModel, space: KvSpace) -> torch.Tensor:
-    """A block as (layer, key or value, head, token, dimension), on the model's device."""
+    """Return a block as (layer, key or value, head, token, dimension), on the model's device."""
     config = model.config
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     shape = (config.num_hidden_layers, 2, heads, space.block_tokens, -1)

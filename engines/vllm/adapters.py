@@ -1,7 +1,7 @@
-"""Which adapter a request is computed with: the content of its files when vLLM loaded them.
+"""Adapter that a request is computed with: the content of its files when vLLM loaded them.
 
 vLLM loads an adapter in its workers, when the first request needs it, and again after others took its place.
-The scheduler names it by its files as they are when a request comes; a worker compares that with what it has
+The scheduler names it by its files as they are when a request comes. A worker compares that with what it has
 loaded, and neither loads nor stores KV of an adapter that it has loaded with other content. Adapters that
 training hands over in memory, by requests or a loader of its own, have no name.
 
@@ -30,7 +30,7 @@ MAX_ADAPTERS: Final = 1024
 KNOWN_FIELDS: Final = {
     "lora_name", "lora_int_id", "lora_path", "base_model_name", "load_inplace", "is_3d_lora_weight",
 }  # fmt: skip
-"""What a request says of its adapter. What else a version of vLLM has there must not be set."""
+"""Fields of a request's adapter. Other fields that a version of vLLM has there must not be set."""
 MAX_PLACES: Final = 1 << 14
 """Number of names and paths of adapters for which their last content is remembered."""
 
@@ -69,7 +69,7 @@ class AdapterNames:
         return name
 
     def _is_same(self, before: tuple[Any, ...], state: tuple[Any, ...]) -> bool:
-        """Whether files in a former state are known to have held what they hold in this one."""
+        """Return whether files in a former state are known to have held what they hold in this one."""
         former = self._names.get(before)
         is_known = former is not None and former.done() and not former.cancelled() and not former.exception()
         return is_known and former is not None and former.result() == self._names[state].result()
@@ -113,7 +113,8 @@ class LoadedAdapters:
 
 
 class _Loads:
-    """What this process's engine has loaded. Of several engines, nobody knows which one has loaded what."""
+    """Adapters that this process's engine has loaded. Of several engines, nobody knows which one has loaded
+    what."""
 
     def __init__(self) -> None:
         self._names: dict[int, str | None] = {}
@@ -123,7 +124,7 @@ class _Loads:
         self._changing = threading.Lock()
 
     def note(self, loader: Any, number: int, name: str | None) -> None:
-        """An engine's loader has loaded its adapter of this number from content of this name."""
+        """Note that an engine's loader has loaded its adapter of this number from content of this name."""
         with self._changing:
             if loader not in self._loaders:
                 self._is_ambiguous |= bool(self._loaders)
@@ -143,7 +144,7 @@ _loads = _Loads()
 
 
 def _watch_loading() -> None:
-    """Have vLLM's loader of adapters, of which each worker has one, note what it loads."""
+    """Make vLLM's loader of adapters, of which each worker has one, note what it loads."""
     load = WorkerLoRAManager._load_adapter
     if hasattr(load, "notes_for_weir"):
         return
@@ -172,7 +173,7 @@ def _files_of(adapter: LoRARequest) -> ModelFiles | None:
 
 
 def _name_of_unchanged(before: ModelFiles | None, adapter: LoRARequest) -> str | None:
-    """The name of files that have not changed since `before`."""
+    """Return the name of files that have not changed since `before`."""
     if before is None:
         return None
     try:
@@ -183,7 +184,7 @@ def _name_of_unchanged(before: ModelFiles | None, adapter: LoRARequest) -> str |
 
 
 def _with_form(name: str, adapter: LoRARequest) -> str:
-    """The name of an adapter's content, and how vLLM is to read it.
+    """Return the name of an adapter's content, and how vLLM is to read it.
 
     Raises KeySpaceError for a field of another version of vLLM, which may say where else weights come from.
     """

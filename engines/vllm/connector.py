@@ -87,14 +87,14 @@ _info = init_logger("vllm.weir")
 
 @dataclass
 class JobsMessage(KVConnectorMetadata):  # type: ignore[misc] # vllm is not in the project's environment
-    """From the scheduler to its workers."""
+    """Message from the scheduler to its workers."""
 
     jobs: Jobs
 
 
 @dataclass
 class ReportMessage(KVConnectorWorkerMetadata):  # type: ignore[misc] # as above
-    """From the workers to their scheduler."""
+    """Message from the workers to their scheduler."""
 
     report: Report
 
@@ -160,7 +160,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
     # Of the worker
 
     def register_kv_caches(self, kv_caches: dict[str, torch.Tensor]) -> None:
-        """vLLM's KV tensors, by layer."""
+        """Take vLLM's KV tensors, by layer."""
         tensors = KvTensors(self._layout, kv_caches)
         zeroes_blocks = getattr(self._kv_cache_config, "needs_kv_cache_zeroing", False)
         self._worker = WorkerSide(
@@ -193,18 +193,18 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
     def save_kv_layer(
         self, layer_name: str, kv_layer: torch.Tensor, attn_metadata: AttentionMetadata, **kwargs: Any
     ) -> None:
-        """Nothing: `wait_for_save` stores all layers."""
+        """Do nothing: `wait_for_save` stores all layers."""
 
     def wait_for_save(self) -> None:
         """Store what was computed, after the forward pass and that of drafts."""
         self._of_worker.store(self._jobs())
 
     def get_finished(self, finished_req_ids: set[str]) -> tuple[set[str] | None, set[str] | None]:
-        """Requests that have been loaded in the background."""
+        """Return the requests that have been loaded in the background."""
         return None, self._of_worker.finished_loads(finished_req_ids, self._jobs()) or None
 
     def get_block_ids_with_load_errors(self) -> set[int]:
-        """Blocks that could not be loaded since the last call."""
+        """Return the blocks that could not be loaded since the last call."""
         return self._of_worker.take_failed_blocks()
 
     def build_connector_worker_meta(self) -> KVConnectorWorkerMetadata | None:
@@ -214,24 +214,24 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
     # Of the scheduler
 
     def bind_kv_cache_manager(self, kv_cache_manager: KVCacheManager) -> None:
-        """vLLM's own cache of KV blocks."""
+        """Take vLLM's own cache of KV blocks."""
         super().bind_kv_cache_manager(kv_cache_manager)
         self._own_cache.bind(kv_cache_manager)
 
     def on_new_request(self, request: Request) -> None:
-        """A request has come."""
+        """Begin a new request."""
         self._of_scheduler.added(request)
 
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        """Tokens that the pool has behind the computed ones."""
+        """Return the number of tokens that the pool has behind the computed ones."""
         return self._of_scheduler.matched_tokens(request, num_computed_tokens)
 
     def update_state_after_alloc(
         self, request: Request, blocks: KVCacheBlocks, num_external_tokens: int
     ) -> None:
-        """A request has got its blocks."""
+        """Take note of the blocks that a request has got."""
         self._of_scheduler.allocated(request, blocks, num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: SchedulerOutput) -> KVConnectorMetadata:
@@ -239,7 +239,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         return JobsMessage(self._of_scheduler.jobs(scheduler_output))
 
     def update_connector_output(self, connector_output: KVConnectorOutput) -> None:
-        """A step is over."""
+        """End a step."""
         message = connector_output.kv_connector_worker_meta
         self._of_scheduler.reported(
             message.report if isinstance(message, ReportMessage) else None,
@@ -271,7 +271,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
     @classmethod
     def build_kv_connector_stats(cls, data: dict[str, Any] | None = None) -> KVConnectorStats | None:
-        """Counters that came from another process."""
+        """Return counters that came from another process."""
         return PoolCounters(data=data or {})
 
     @classmethod
@@ -349,7 +349,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
 
 def _executors(kind: type[Any]) -> list[type[Any]]:
-    """The class, and all that are made from it."""
+    """Return the class, and all that are made from it."""
     return [kind, *(one for below in kind.__subclasses__() for one in _executors(below))]
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 
 class Write(NamedTuple):
-    """What one request computes in a step."""
+    """Tokens that one request computes in a step."""
 
     block_ids: Sequence[int]
-    """All blocks of the request."""
+    """Ids of all blocks of the request."""
     start: int
     """Number of the first token that is computed."""
     end: int
@@ -66,12 +66,12 @@ class Damage:
         return {block_id for block_id in found if block_id is not None}
 
     def forget(self, block_ids: Iterable[int]) -> None:
-        """These blocks are given to a request anew, which writes or loads them before it reads them."""
+        """Forget blocks that a request got anew, which writes or loads them before it reads them."""
         for block_id in block_ids:
             self._right.pop(block_id, None)
 
     def keep(self, block_ids: Collection[int]) -> None:
-        """Nobody can read any other block than these."""
+        """Keep these blocks alone: nobody can read any other."""
         self._right = {block_id: right for block_id, right in self._right.items() if block_id in block_ids}
 
     def sound_blocks(self, block_ids: Sequence[int]) -> int:

@@ -1,4 +1,4 @@
-"""What the parts of vLLM's connector raise to one another."""
+"""Errors that the parts of vLLM's connector raise to one another."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hostlib.engine import KvSpace
 
 LOCALITY: Final = "REMOTE"
-"""Where a block of the pool is, as seen from any engine."""
+"""Locality of a block of the pool, as seen from any engine."""
 
 
 def publishes(config: VllmConfig) -> bool:
@@ -56,7 +56,7 @@ def joined(events: Iterable[BlockStored | BlockRemoved]) -> list[BlockStored | B
 
 
 def _continues(last: Any, event: BlockStored | BlockRemoved) -> bool:
-    """Whether what an event says can be said in the one before, too."""
+    """Return whether what an event says can be said in the one before, too."""
     if type(last) is not type(event):
         return False
     is_behind = isinstance(event, BlockStored) and event.parent_block_hash == last.block_hashes[-1]

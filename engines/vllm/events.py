@@ -27,7 +27,7 @@ class Described(NamedTuple):
 
     block_hash: Any
     event: Any
-    """What says that it is in the pool."""
+    """Event that says that the block is in the pool."""
 
 
 class PoolEvents:
@@ -39,7 +39,8 @@ class PoolEvents:
         removed: Callable[[Any], Any],
         shards: int,
     ) -> None:
-        """`describe` names a block of a request by its number; None where vLLM has no hash of it.
+        """Make it; `describe` names a block of a request by its number, or returns None where vLLM has no
+        hash of it.
 
         `removed` makes the event that says of a hash that its block is gone. `shards` is the number of
         workers that store a part of each block.
@@ -53,7 +54,7 @@ class PoolEvents:
         """Events that were not told, as nobody took those before."""
 
     def offered(self, request: Request, first: int, keys: Iterable[bytes]) -> None:
-        """Blocks of a request, from number `first` on, are on their way to the pool."""
+        """Note that blocks of a request, from number `first` on, are on their way to the pool."""
         for number, key in enumerate(keys, first):
             described = None if key in self._told else self._describe(request, number)
             if described is not None:
@@ -62,7 +63,7 @@ class PoolEvents:
                     self._offered.popitem(last=False)
 
     def stored(self, stored: Mapping[int, Iterable[bytes]]) -> None:
-        """Workers, by rank, have stored their part of these blocks."""
+        """Note that workers, by rank, have stored their part of these blocks."""
         for rank, keys in stored.items():
             for key in keys:
                 described, ranks = self._offered.get(key, (None, set()))
@@ -72,21 +73,21 @@ class PoolEvents:
                     self._tell(key, described)
 
     def found(self, request: Request, first: int, keys: Iterable[bytes]) -> None:
-        """Blocks of a request, from number `first` on, are in the pool."""
+        """Note that blocks of a request, from number `first` on, are in the pool."""
         for number, key in enumerate(keys, first):
             described = None if key in self._told else self._describe(request, number)
             if described is not None:
                 self._tell(key, described)
 
     def gone(self, keys: Iterable[bytes]) -> None:
-        """These blocks are not in the pool, or can't be reached without those before them."""
+        """Note that these blocks are not in the pool, or can't be reached without those before them."""
         for key in keys:
             block_hash = self._told.pop(key, None)
             if block_hash is not None:
                 self._wait(self._removed(block_hash))
 
     def clear(self) -> None:
-        """Nothing that was told is found any more."""
+        """Say that nothing that was announced is found any more."""
         self.gone(list(self._told))
         self._offered.clear()
 

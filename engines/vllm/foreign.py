@@ -19,7 +19,7 @@ _log = logging.getLogger("weir")
 
 
 class Computed(Protocol):
-    """What has to be known of a request."""
+    """Fields of a request that have to be known."""
 
     request_id: str
     num_computed_tokens: int
@@ -51,7 +51,7 @@ class ForeignBlocks:
         block_tokens: int,
         faults: EngineFaults = NO_FAULTS,
     ) -> None:
-        """`blocks_of` returns the ids of a request's blocks."""
+        """Make it; `blocks_of` returns the ids of a request's blocks."""
         self._blocks_of, self._block_tokens, self._faults = blocks_of, block_tokens, faults
         self._block_ids: set[int] = set()
         self._first: dict[str, int] = {}
@@ -64,7 +64,7 @@ class ForeignBlocks:
     def allocated(
         self, request: Computed, block_ids: Sequence[int], own_blocks: int, known_blocks: int
     ) -> None:
-        """A request has got these blocks.
+        """Note that a request has got these blocks.
 
         The first `own_blocks` were in the engine's cache; the pool loads those up to `known_blocks`.
         """
@@ -74,7 +74,7 @@ class ForeignBlocks:
         self._allocated[request.request_id] = (request, block_ids[:own_blocks], known_blocks)
 
     def step(self, given: Iterable[int], computing: Sequence[Computed]) -> None:
-        """A step begins: running requests are given these blocks, and those in `computing` compute."""
+        """Begin a step: running requests are given these blocks, and those in `computing` compute."""
         self._block_ids.difference_update(given)
         allocated, self._allocated = self._allocated, {}
         for request, own, known_blocks in allocated.values():
@@ -86,7 +86,7 @@ class ForeignBlocks:
             self._distrust_mixed(computing)
 
     def end(self, request_id: str) -> None:
-        """The request is over; its blocks may be found in the engine's cache."""
+        """End a request; its blocks may be found in the engine's cache."""
         self._first.pop(request_id, None)
         self._allocated.pop(request_id, None)
 
@@ -95,7 +95,7 @@ class ForeignBlocks:
         return self._first.get(request_id)
 
     def _begin(self, request: Computed, own: Sequence[int], known_blocks: int) -> None:
-        """A request starts with these blocks of the engine's cache."""
+        """Begin a request with these blocks of the engine's cache."""
         known = own if self._block_ids else ()
         foreign = [number for number, block_id in enumerate(known) if block_id in self._block_ids]
         if request.num_computed_tokens > known_blocks * self._block_tokens:
@@ -106,7 +106,7 @@ class ForeignBlocks:
             self._follow(request)
 
     def _follow(self, request: Computed) -> None:
-        """What a request computes on foreign blocks is foreign."""
+        """Count as foreign what a request computes on foreign blocks."""
         first = self._first.get(request.request_id)
         if first is None:
             return
@@ -118,7 +118,7 @@ class ForeignBlocks:
             self._block_ids.update(block_ids)
 
     def _distrust_mixed(self, computing: Sequence[Computed]) -> None:
-        """What requests without an adapter compute in a step with one is not theirs."""
+        """Count as foreign what requests without an adapter compute in a step with one."""
         plain = [request for request in computing if request.lora_request is None]
         if not plain or len(plain) == len(computing):
             return

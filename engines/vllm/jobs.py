@@ -1,4 +1,4 @@
-"""What vLLM's scheduler and its workers tell one another in each step, pickled between processes."""
+"""Messages between vLLM's scheduler and its workers in each step, pickled between processes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ class BlockRun:
 
     request_id: str
     keys: list[bytes]
-    """Of the run's blocks, the same on every rank. Empty if nothing can be loaded: all its blocks fail."""
+    """Keys of the run's blocks, the same on every rank. Empty if nothing can be loaded: all its blocks fail.
+    """
     parent: bytes | None
     """Key of the block before the run; None if the run begins the prompt."""
     first: int
     """Number of the run's first block in the request."""
     block_ids: list[int]
-    """Where vLLM has the run's blocks, the same on every rank."""
+    """Ids of vLLM's blocks for the run, the same on every rank."""
     adapter: tuple[int, str] | None = None
     """vLLM's number of the request's adapter, and the name of its content that the keys are made with."""
 
@@ -32,7 +33,7 @@ class BlockRun:
 
 @dataclass(slots=True)
 class Jobs:
-    """From the scheduler to its workers, for one step."""
+    """Work for one step, from the scheduler to its workers."""
 
     step: int
     """Number of the step, counted from 1."""
@@ -75,11 +76,11 @@ class Refusal:
 
 @dataclass(slots=True)
 class Report:
-    """From the workers to their scheduler, after one step."""
+    """Results of one step, from the workers to their scheduler."""
 
     step: int
     refusals: list[Refusal] = field(default_factory=list)
-    """Since the report before."""
+    """Refusals since the report before."""
     stored: dict[int, list[bytes]] = field(default_factory=dict)
     """Keys of blocks of which a worker, by its rank, has stored its part since the report before."""
     left_generation: int = -1

@@ -38,7 +38,7 @@ class KeyMemory:
         self._keys.clear()
 
     def missing(self, keys: Sequence[bytes], first: int, end: int) -> Iterator[tuple[int, int]]:
-        """Bounds of the runs of keys from number `first` to before `end` that are not remembered."""
+        """Yield the bounds of the runs of keys in `range(first, end)` that are not remembered."""
         number = first
         while number < end:
             if keys[number] in self._keys:

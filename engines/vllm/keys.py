@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from hostlib.protocol.seal import Seal
 
 START_PAUSE_S = 10.0
-"""How long an engine's start waits for the name of its weights, so that its first requests are shared."""
+"""Seconds for which an engine's start waits for the name of its weights, so that its first requests are
+shared."""
 KNOWN_PARAMETERS = frozenset({
     "abort_immediately", "arrival_time", "block_hasher", "cache_salt", "client_index", "kv_hints",
     "lora_request", "mm_features", "pooling_params", "priority", "prompt_embeds", "prompt_is_token_ids",
     "prompt_token_ids", "reasoning_ended", "reasoning_parser_kwargs", "request_id", "resumable",
     "sampling_params", "session_id", "trace_headers",
 })  # fmt: skip
-"""What vLLM's requests are made of. What else a version has there must not be set: KV may depend on it."""
+"""Parameters of vLLM's requests. Others that a version has there must not be set: KV may depend on them."""
 MAX_REASONS = 64
 """Number of different reasons that are logged; an adapter's is one."""
 
@@ -198,7 +199,7 @@ def _check_nameable(request: Request) -> None:
 
 @cache
 def _parameters(kind: type) -> frozenset[str]:
-    """What a request is made of."""
+    """Return the names of a request's parameters."""
     return frozenset(signature(kind).parameters)
 
 

@@ -20,7 +20,8 @@ _log = logging.getLogger("weir")
 
 
 class Load:
-    """All first objects of the blocks are fetched, then all second ones, and so on.
+    """Load of one run of blocks: all first objects of the blocks are fetched, then all second ones, and so
+    on.
 
     Nothing here raises. Whatever goes wrong, the blocks that did not arrive whole are known when the load is
     over.
@@ -35,7 +36,7 @@ class Load:
         recompute_ms: int,
         patience_s: float,
     ) -> None:
-        """A pool that does not say within `patience_s` what has arrived has failed."""
+        """Make a load. A pool that does not say within `patience_s` what has arrived has failed."""
         self.future: Future[list[bool]] | None = None
         """Done when all objects have arrived or failed; None if nothing was asked for."""
         self.block_ids = frozenset(run.block_ids)
@@ -64,7 +65,7 @@ class Load:
         return all(event.is_set() for event in self._settled)
 
     def wait_for(self, index: int) -> None:
-        """Until the objects of one group of layers are there, or known to fail."""
+        """Wait until the objects of one group of layers are there, or known to fail."""
         if not self._settled[index].wait(max(0.0, self._deadline_s - time.monotonic())):
             self._on_silence()
 
@@ -76,7 +77,7 @@ class Load:
             return {block_id for block_id, objects in self._lacking.items() if objects}
 
     def give_up(self) -> None:
-        """Nothing is written into the engine's memory any more."""
+        """Write nothing into the engine's memory any more."""
         with self._writing:
             self._given_up = True
         if self.future is not None:
@@ -107,7 +108,10 @@ class Load:
         self.future.add_done_callback(self._on_end)
 
     def _on_moved(self, item: int, arrived: bool) -> None:
-        """In the pool's thread: the engine has these blocks reserved for this load, and reads none before."""
+        """Write an object into the engine's memory, in the pool's thread.
+
+        The engine has these blocks reserved for this load, and reads none before.
+        """
         block_id, index, content = self._places[item]
         try:
             with self._writing:
@@ -122,7 +126,7 @@ class Load:
                 self._settled[index].set()
 
     def _on_end(self, future: Future[list[bool]]) -> None:
-        """A load that ended early, as with an error of the client, moves nothing more."""
+        """Settle a load that ended early, as with an error of the client: it moves nothing more."""
         if not future.cancelled() and future.exception() is not None:
             _log.error("A load failed, and its blocks are computed: %s", future.exception())
         self.give_up()

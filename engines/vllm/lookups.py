@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 IDLE_WAIT_S = 0.005
 """Longest time to wait for answers if the engine has nothing to compute."""
 MARGIN_S = 5.0
-"""After this time above `lookup_timeout_s`, a question without an answer counts as one that found nothing."""
+"""Seconds above `lookup_timeout_s` after which a question without an answer counts as one that found nothing.
+"""
 REST_S = 60.0
 """Time for which nothing is asked after a question without an answer."""
 
@@ -35,7 +36,7 @@ class Lookup:
     """Number of blocks from the first one on that are there; None while that is not known."""
 
     def cancel(self) -> None:
-        """Nobody needs the answer any more."""
+        """Cancel the question, because nobody needs the answer any more."""
         self.answer.cancel()
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vllm.multimodal.inputs import MultiModalFeatureSpec
 
 Media = dict[int, bytes]
-"""For each block of a request the names of what overlaps it, by the block's number."""
+"""Names of the items that overlap each block of a request, by the block's number."""
 HANDLE: Final = {"address", "monotonic_id"}
 """Fields of an item whose content lies in memory that vLLM's processes share."""
 MAX_IDENTIFIERS: Final = 1 << 16
@@ -46,7 +46,7 @@ class MediaNames:
         is_scaled: bool = False,
         is_pruned: bool = False,
     ) -> None:
-        """`encoded_by` says who else may encode images; None where the engine alone does it.
+        """Make it; `encoded_by` says who else may encode images, and is None where the engine alone does it.
 
         `adapters_encode` says whether adapters change how images are encoded, `computed_in_parts` whether the
         tokens of an image, which see those behind them, may be computed in several steps, `is_scaled` whether
@@ -95,7 +95,7 @@ class MediaNames:
         return self._hashing.submit(self._named, list(features))
 
     def _doubt(self, *, has_adapter: bool) -> str | None:
-        """Why the KV of images and sounds is not that of their content; None where it is."""
+        """Return why the KV of images and sounds is not that of their content; None where it is."""
         if has_adapter and self._adapters_encode:
             # vLLM keeps an encoded image by the adapter's name, also after the adapter was loaded anew.
             return "an adapter changes how images and sounds are encoded"
@@ -134,7 +134,7 @@ class MediaNames:
         return {number: _line(overlapping) for number, overlapping in media.items()}
 
     def _certain_name(self, feature: MultiModalFeatureSpec) -> str:
-        """The name of what the engine computes with where it is given this item."""
+        """Return the name of what the engine computes with where it is given this item."""
         if self._encoded_by is not None:
             raise KeySpaceError(f"images and sounds may be encoded elsewhere ({self._encoded_by})")
         identifier = feature.identifier
@@ -181,7 +181,7 @@ def _content_name(item: Mapping[str, Any]) -> str:
 
 
 def _masked_name(name: str, mask: torch.Tensor) -> str:
-    """The name of an item of which only the tokens in `mask` get embeddings."""
+    """Return the name of an item of which only the tokens in `mask` get embeddings."""
     content = sha256(name.encode())
     _feed(content, "is_embed", mask)
     return content.hexdigest()

@@ -12,7 +12,7 @@ class BlockMemory(Protocol):
         """Return a copy of one object; None if it holds what is no number."""
 
     def empty(self, index: int) -> memoryview:
-        """Room for one object."""
+        """Return room for one object."""
 
     def write(self, block_id: int, index: int, content: memoryview) -> None:
         """Put an object where the engine looks for it."""

@@ -32,7 +32,7 @@ OF_WORKER = {
 
 
 class PoolCounters(KVConnectorStats):  # type: ignore[misc] # vllm is not in the project's environment
-    """What was counted since the counters before."""
+    """Counts since the counters before."""
 
     def reset(self) -> None:
         """Begin at zero."""

@@ -35,7 +35,7 @@ class MooncakeEvents:
     """Publishes at an endpoint of ZeroMQ, whose port grows by the engine's rank in a data-parallel group."""
 
     def __init__(self, endpoint: str, config: VllmConfig, tenant: int) -> None:
-        """Raises ConfigError for an endpoint that can't be bound."""
+        """Bind the endpoint; raises ConfigError if it can't be bound."""
         # vLLM sets `data_parallel_rank` to 0 in engines of a group that don't wait for one another.
         self._rank = int(config.parallel_config.data_parallel_index)
         model = config.model_config
@@ -91,7 +91,7 @@ class MooncakeEvents:
 
 
 def _as_number(block_hash: int | bytes) -> int:
-    """The lower 64 bits of a hash, as vLLM gives them where it gives numbers."""
+    """Return the lower 64 bits of a hash, as vLLM gives them where it gives numbers."""
     if isinstance(block_hash, bytes):
         block_hash = int.from_bytes(block_hash, "big")
     return block_hash & 0xFFFF_FFFF_FFFF_FFFF

@@ -42,7 +42,7 @@ class _Reader:
     """Copies one block when the pool has room for it."""
 
     def __init__(self, outbox: Outbox, block_id: int, references: Sequence[BlockRef]) -> None:
-        """`references` name the block's objects in order."""
+        """Make it; `references` name the block's objects in order."""
         self.block_id, self.references = block_id, references
         self._outbox = outbox
 
@@ -63,8 +63,8 @@ class Outbox:
         reads_later: bool,
         notes_stored: bool = False,
     ) -> None:
-        """`reads_later` says whether blocks may be read while the engine goes on, `notes_stored` whether
-        somebody takes note of those that were stored."""
+        """Make an outbox. `reads_later` says whether blocks may be read while the engine goes on,
+        `notes_stored` whether somebody takes note of those that were stored."""
         self._pool, self._memory, self._rank, self._recompute_ms = pool, memory, rank, recompute_ms
         self._reads_later = reads_later
         self._unsettled: dict[int, list[tuple[BlockRun, list[_Reader]]]] = {}
@@ -77,7 +77,8 @@ class Outbox:
         self._has_said_failure = False
 
     def take_back(self, block_ids: Iterable[int]) -> None:
-        """The engine is about to write to these blocks. When this returns, nobody reads them any more."""
+        """Take back blocks that the engine is about to write to. When this returns, nobody reads them any
+        more."""
         if not self._unread:
             return
         with self._reading:
@@ -100,7 +101,7 @@ class Outbox:
                 self._offer(run, readers)
 
     def store(self, step: int, runs: Iterable[BlockRun], *, is_sure: bool) -> None:
-        """A step has computed these blocks: offer them, or keep them until the step is settled."""
+        """Offer blocks that a step has computed, or keep them until the step is settled."""
         for whole_run in runs:
             for start in range(0, len(whole_run.keys), RUN_BLOCKS):
                 run = whole_run.part(start, start + RUN_BLOCKS)
@@ -125,11 +126,11 @@ class Outbox:
         return items
 
     def take_refusals(self) -> list[Refusal]:
-        """Blocks that turned out not to be stored since the last call."""
+        """Return the blocks that turned out not to be stored since the last call."""
         return [self._refusals.popleft() for _ in range(len(self._refusals))]
 
     def take_stored(self) -> list[bytes]:
-        """Keys of the blocks that turned out to be stored since the last call, if these are noted."""
+        """Return the keys of the blocks that were stored since the last call, if these are noted."""
         if self._stored is None:
             return []
         return [self._stored.popleft() for _ in range(len(self._stored))]
@@ -175,7 +176,7 @@ class Outbox:
         future.add_done_callback(lambda done: self._on_end(run, readers, done))
 
     def _on_end(self, run: BlockRun, readers: list[_Reader], future: Future[int]) -> None:
-        """Also in the pool's thread."""
+        """Handle the end of a store, also in the pool's thread."""
         self._sending.discard(future)
         failed = future.cancelled() or future.exception() is not None
         held = 0 if failed else future.result()

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 class VllmCache:
-    """What the scheduler's side needs of it. vLLM hands the manager over when both are made."""
+    """Parts of vLLM's own cache that the scheduler's side uses. vLLM hands the manager over when both are
+    made."""
 
     def __init__(self) -> None:
         self._manager: KVCacheManager | None = None
 
     def bind(self, manager: KVCacheManager) -> None:
-        """From now on this manager has the engine's blocks."""
+        """Use this manager, which has the engine's blocks from now on."""
         self._manager = manager
 
     def blocks(self, request_id: str) -> Sequence[KVCacheBlock]:
@@ -27,7 +28,7 @@ class VllmCache:
         return blocks
 
     def evict(self, block_ids: set[int]) -> None:
-        """No further request shall find these blocks in the engine's prefix cache."""
+        """Remove these blocks from the engine's prefix cache, so that no further request finds them there."""
         self._bound().evict_blocks(block_ids)
 
     def is_empty(self) -> bool:

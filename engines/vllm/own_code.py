@@ -56,7 +56,7 @@ def _registered(config: VllmConfig) -> Iterator[tuple[str, str]]:
 
 
 def _models(model: Any) -> Iterator[tuple[str, str]]:
-    """What computes each of the model's architectures, and the module of its code."""
+    """Yield what computes each of the model's architectures, and the module of its code."""
     registered = getattr(_registry(MODELS), "models", {})
     for architecture in model.architectures:
         entry = registered.get(architecture)
@@ -70,13 +70,13 @@ def _models(model: Any) -> Iterator[tuple[str, str]]:
 
 
 def _module_of(entry: Any) -> str:
-    """The module of a registered model, which is imported or not."""
+    """Return the module of a registered model, which is imported or not."""
     name = getattr(entry, "module_name", None)
     return str(entry.model_cls.__module__ if name is None else name)
 
 
 def _replacements(config: VllmConfig) -> Iterator[tuple[str, str]]:
-    """Loaders, quantizations, layers and attention that were registered in this process."""
+    """Yield loaders, quantizations, layers and attention that were registered in this process."""
     loader = (_registry(LOADERS) or {}).get(config.load_config.load_format)
     yield "the loader of weights", getattr(loader, "__module__", "vllm")
     for what, registry in (("quantization", QUANTIZATIONS), ("layer", LAYERS)):
@@ -91,14 +91,14 @@ def _replacements(config: VllmConfig) -> Iterator[tuple[str, str]]:
 
 
 def _operations() -> Iterator[tuple[str, str]]:
-    """Operations of vLLM's intermediate representation, with the functions that compute them."""
+    """Yield operations of vLLM's intermediate representation, with the functions that compute them."""
     for name, operation in getattr(_registry(OPERATIONS), "registry", {}).items():
         for one in operation.impls.values():
             yield f"operation {name}", one.impl_fn.__module__
 
 
 def _registry(place: tuple[str, str]) -> Any:
-    """One of vLLM's registries, or None where this version has none of that name."""
+    """Return one of vLLM's registries, or None where this version has none of that name."""
     module, name = place
     try:
         return getattr(import_module(module), name, None)

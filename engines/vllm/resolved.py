@@ -1,6 +1,6 @@
-"""What vLLM resolved its configuration to, as a digest: engines that compute other KV have another one.
+"""Digest of the configuration that vLLM resolved: engines that compute other KV have another one.
 
-Every field counts, also one that a later vLLM adds, but for those that are known not to change the KV of
+Every field counts, also one that a later vLLM adds, except for those that are known not to change the KV of
 given tokens. Values are named by what they say, never by where they lie in memory, on disk or on the network.
 """
 
@@ -101,7 +101,8 @@ because images that these encode are not shared (`engines.vllm.media`).
 """
 
 PREFIXES: Final = ("AITER_", "ASCEND_", "VLLM_")
-"""Of environment variables that count though vLLM does not declare them: those of plugins and kernels."""
+"""Prefixes of environment variables that count though vLLM does not declare them: those of plugins and
+kernels."""
 HARMLESS_ENVIRONMENT: Final = (
     "*_HOST", "*_HOSTNAME", "*_IP", "*_PORT", "*_SIDE_CHANNEL_*", "*_TIMEOUT", "*_TIMEOUT_S",
     "*_TIMEOUT_SECONDS", "*_TCP*", "*_VISIBLE_DEVICES", "ASCEND_*LOG*",
@@ -140,7 +141,7 @@ NAMES_OF_CODE: Final = {
 }  # fmt: skip
 """Fields that name classes or functions, which may compute otherwise than vLLM's own."""
 WORDS: Final = {"", "auto", "eager", "external_launcher", "inductor", "mp", "ray", "uni"}
-"""What these fields may say instead, and means vLLM's or torch's own."""
+"""Values of these fields that stand for vLLM's or torch's own choice."""
 CODE: Final = (type, FunctionType, BuiltinFunctionType, MethodType, partial)
 MAX_VALUES: Final = 200_000
 MAX_DEPTH: Final = 40
@@ -179,7 +180,7 @@ def resolve(config: VllmConfig, kv_cache: KVCacheConfig) -> Resolved:
 
 
 def _skipped(config: VllmConfig) -> frozenset[tuple[str, str]]:
-    """Fields that don't count in this configuration though they may in others."""
+    """Return the fields that don't count in this configuration though they may in others."""
     skipped = set()
     if _is_length_free(config.model_config):
         skipped |= {("ModelConfig", name) for name in LENGTHS}
@@ -190,7 +191,7 @@ def _skipped(config: VllmConfig) -> frozenset[tuple[str, str]]:
 
 
 def _is_length_free(model: Any) -> bool:
-    """Whether the KV is known not to depend on `max_model_len`, as it does with LongRoPE."""
+    """Return whether the KV is known not to depend on `max_model_len`, as it does with LongRoPE."""
     architectures = getattr(model.hf_config, "architectures", None) or ["?"]
     kinds = list(rope_types(model.hf_config.to_dict()))
     return set(architectures) <= LENGTH_FREE_MODELS and set(kinds) <= LENGTH_FREE_ROPE
@@ -253,7 +254,7 @@ class _Walk:
                 self.visit(f"{name}.{field}", one, depth)
 
     def _visit_code(self, name: str, value: Any) -> None:
-        """Functions and classes, which their package's version names if it is one of the known."""
+        """Visit functions and classes, which their package's version names if it is one of the known."""
         module, qualified = getattr(value, "__module__", "") or "", getattr(value, "__qualname__", "")
         found: Any = sys.modules.get(module)
         for part in qualified.split("."):
@@ -278,7 +279,7 @@ class _Walk:
 
 
 def _plain(value: Any) -> str | None:
-    """A value that consists of no others."""
+    """Return the name of a value that consists of no others."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if value is None or isinstance(value, bool | int | float | str):
@@ -298,7 +299,7 @@ def _class_name(kind: type) -> str:
 
 @cache
 def _software() -> dict[str, Any]:
-    """Versions of the code that computes, and what it runs on."""
+    """Return the versions of the code that computes, and what it runs on."""
     device = [str(_asked(what)) for what in ("get_device_name", "get_device_capability")]
     engine = {"vllm": vllm.__version__, "torch": torch.__version__, "plugins": plugins(PLUGINS)}
     return {**engine, **versions(), "device": device}
@@ -306,12 +307,12 @@ def _software() -> dict[str, Any]:
 
 @cache
 def _nameless_software() -> tuple[str, ...]:
-    """Why versions do not say what code computes; none where they do."""
+    """Return why versions do not say what code computes; nothing where they do."""
     return tuple(without_name(PACKAGES, PLUGINS))
 
 
 def _asked(what: str) -> Any:
-    """What the platform says of its device, or None where it says nothing."""
+    """Return what the platform says of its device, or None where it says nothing."""
     try:
         return getattr(current_platform, what)()
     except (AttributeError, NotImplementedError, RuntimeError):
@@ -319,7 +320,7 @@ def _asked(what: str) -> Any:
 
 
 def _environment() -> dict[str, str]:
-    """Environment variables that may change numbers, as vLLM understands them."""
+    """Return the environment variables that may change numbers, as vLLM understands them."""
     found = {name: str(value) for name, value in envs.compile_factors().items()}
     found |= {
         name: value

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 REMEMBERED_KEYS = 1 << 17
 """Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
 RETAIN = "retain_s"
-"""In a request's `kv_transfer_params`: for how many seconds its blocks should be retained."""
+"""Key in a request's `kv_transfer_params` for the seconds that its blocks should be retained."""
 MAX_RETAINED_BLOCKS = 8192
 """Most blocks of one request that are asked to be retained."""
 IN_WORKER = "load_weights, or a step that raised an error"
@@ -51,7 +51,7 @@ class OwnCache(Protocol):
         """Return the blocks of a request, in the order of its tokens; none if it holds none."""
 
     def evict(self, block_ids: set[int]) -> None:
-        """No further request shall find these blocks in the engine's prefix cache."""
+        """Remove these blocks from the engine's prefix cache, so that no further request finds them there."""
 
     def is_empty(self) -> bool:
         """Return whether no request holds a block, and none can be found in the prefix cache."""
@@ -106,14 +106,15 @@ class SchedulerSide:
     # Requests
 
     def added(self, request: Request) -> None:
-        """A new request has come."""
+        """Begin a new request."""
         lora = request.lora_request
         if lora is not None and lora.load_inplace and lora.lora_name not in self._left_adapters:
             self.adapter_changed(lora.lora_name)
         self._tracked[request.request_id] = Tracked(request, self._keys.begin_media(request))
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
-        """Tokens that the pool has behind those `computed`; None while it has not answered.
+        """Return the number of tokens that the pool has behind those `computed`; None while it has not
+        answered.
 
         vLLM asks this of requests that start, or start over.
         """
@@ -136,7 +137,7 @@ class SchedulerSide:
         return found * self._block_tokens, self._background and found > 0
 
     def allocated(self, request: Request, blocks: KVCacheBlocks, external_tokens: int) -> None:
-        """vLLM has made room; what it took of the pool's offer is to be loaded."""
+        """Note that vLLM has made room; what it took of the pool's offer is to be loaded."""
         tracked = self._tracked_as(request)
         lookup, tracked.lookup = tracked.lookup, None
         block_ids = list(blocks.get_block_ids()[0])
@@ -165,7 +166,7 @@ class SchedulerSide:
         self._foreign.allocated(tracked.request, block_ids, own, known)
 
     def finished(self, request_id: str) -> None:
-        """The request is over, or aborted."""
+        """End a request that is over, or aborted."""
         tracked = self._tracked.pop(request_id, None)
         if tracked is not None:
             self._foreign.end(request_id)
@@ -219,7 +220,7 @@ class SchedulerSide:
         return jobs
 
     def reported(self, report: Report | None, failed_blocks: Collection[int], *, failed_load: bool) -> None:
-        """A step is over. Some connector could not load `failed_blocks` on some rank: vLLM computes them.
+        """End a step. Some connector could not load `failed_blocks` on some rank: vLLM computes them.
 
         `failed_load` says that a load failed of which vLLM does not know the blocks.
         """
@@ -240,7 +241,7 @@ class SchedulerSide:
     # Weights
 
     def weights_changed(self, reason: str) -> None:
-        """The engine's weights are about to change, or may be.
+        """Handle a change of the engine's weights that is about to happen, or may be.
 
         What its own cache holds is of the former ones. Until it is empty, the pool is left.
         """
@@ -254,7 +255,7 @@ class SchedulerSide:
         self._resume()
 
     def adapter_changed(self, name: str) -> None:
-        """An adapter's weights change under the same name, or have: its KV is not shared any more."""
+        """Stop sharing the KV of an adapter whose weights change under the same name."""
         _log.warning(
             "KV of adapter %s is not shared until the engine's cache is cleared: its weights change.", name
         )
@@ -276,7 +277,7 @@ class SchedulerSide:
         return False
 
     def _leave(self) -> None:
-        """Neither ask for nor store anything; requests that have begun are not shared any more."""
+        """Ask for nothing and store nothing any more; requests that have begun are not shared any more."""
         self._is_left = self._drops_waiting = True
         if self._events is not None:
             self._events.clear()
@@ -326,7 +327,8 @@ class SchedulerSide:
             self.adapter_changed(lora.lora_name)
 
     def _has_left_adapter(self, request: Request) -> bool:
-        """Whether the weights of the request's adapter may change, or have changed, under the same name.
+        """Return whether the weights of the request's adapter may change, or have changed, under the same
+        name.
 
         With `load_inplace` in the request itself, vLLM reads the adapter anew whenever it likes.
         """
@@ -349,13 +351,13 @@ class SchedulerSide:
         return lookup.found
 
     def _is_gone(self, keys: Sequence[bytes]) -> None:
-        """These blocks are not in the pool."""
+        """Note that these blocks are not in the pool."""
         self._held.discard(keys)
         if self._events is not None:
             self._events.gone(keys)
 
     def _wait_a_moment(self) -> None:
-        """Instead of asking in circles while the engine has nothing to compute."""
+        """Wait a moment, instead of asking in circles while the engine has nothing to compute."""
         lookups = [one.lookup for one in self._tracked.values() if one.lookup is not None]
         media = [one.media for one in self._tracked.values() if not one.media.done()]
         self._lookups.wait(lookups, media)
@@ -363,7 +365,8 @@ class SchedulerSide:
     # What is stored
 
     def _stores(self, tracked: Tracked, names: RequestKeys, count: int, step: Step) -> list[BlockRun]:
-        """The blocks of a request that are whole after this step, right, and not known to be in the pool."""
+        """Return the blocks of a request that are whole after this step, right, and not known to be in the
+        pool."""
         request = tracked.request
         # Tokens drafted ahead may be taken back; they are not among the request's.
         full = min(request.num_computed_tokens + count, request.num_tokens) // self._block_tokens
@@ -388,20 +391,20 @@ class SchedulerSide:
         return runs
 
     def _refused(self, refusal: Refusal) -> None:
-        """These blocks were not stored; they are offered again later, if the request still runs then."""
+        """Offer blocks that were not stored again later, if the request still runs then."""
         self._held.discard(refusal.keys)
         tracked = self._tracked.get(refusal.request_id)
         if tracked is not None:
             tracked.offered.refuse(refusal.first, self._steps.settled)
 
     def _block_ids(self, request_id: str) -> list[int]:
-        """Ids of the blocks that a request holds."""
+        """Return the ids of the blocks that a request holds."""
         return [block.block_id for block in self._own.blocks(request_id)]
 
     # What went wrong
 
     def _lose(self, number: int) -> None:
-        """Of the steps before this one, those that have not come back never will, as after an error in one.
+        """Count the steps before this one that have not come back as lost, as after an error in one.
 
         It is not known which loads failed in them. So their blocks count as not loaded.
         """
@@ -437,7 +440,7 @@ class SchedulerSide:
                 self._load_failed(tracked, tracked.load, failed)
 
     def _load_failed(self, tracked: Tracked, load: BlockRun, failed: set[int]) -> None:
-        """What failed to load is not looked for again for this request; for others the pool looks closer."""
+        """Look no longer for what failed to load, for this request; for others the pool looks closer."""
         numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
         if numbers:
             keys = [load.keys[number] for number in numbers]
@@ -469,7 +472,7 @@ class SchedulerSide:
 
 
 def _retain_s(request: Request) -> int:
-    """For how many seconds a request wants its blocks retained; 0 for not at all."""
+    """Return the seconds for which a request wants its blocks retained; 0 for not at all."""
     params = getattr(request, "kv_transfer_params", None)
     seconds = params.get(RETAIN) if isinstance(params, dict) else None
     if not isinstance(seconds, int) or isinstance(seconds, bool):
@@ -478,14 +481,15 @@ def _retain_s(request: Request) -> int:
 
 
 def _run(request_id: str, names: RequestKeys, first: int, block_ids: list[int]) -> BlockRun:
-    """A run of a request, whose keys these are, from block number `first` on."""
+    """Return a run of a request, whose keys these are, from block number `first` on."""
     keys = names.keys
     parent, wanted = keys[first - 1] if first else None, keys[first : first + len(block_ids)]
     return BlockRun(request_id, wanted, parent, first, block_ids, names.adapter)
 
 
 def _grown(output: SchedulerOutput) -> list[int]:
-    """Ids of the blocks that running requests got. Those of requests that start have come by `allocated`."""
+    """Return the ids of the blocks that running requests got. Those of requests that start have come by
+    `allocated`."""
     cached = output.scheduled_cached_reqs
     grown = []
     for request_id, block_ids in zip(cached.req_ids, cached.new_block_ids, strict=True):

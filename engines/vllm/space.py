@@ -46,13 +46,13 @@ class Settings:
     """"layerwise": the forward pass starts at once and waits layer by layer; "background": the request waits
     until all is there, and others go on."""
     recompute_ms: int
-    """What computing one block costs, for the pool's policy; 0 where that is not known."""
+    """Milliseconds of computing one block, for the pool's policy; 0 where that is not known."""
     mooncake_events: str | None = None
-    """Where events are published in Mooncake's schema, an endpoint of ZeroMQ; None for nowhere."""
+    """Endpoint of ZeroMQ where events are published in Mooncake's schema; None for nowhere."""
 
     @classmethod
     def from_extra(cls, extra: dict[str, Any]) -> Settings:
-        """Raises ConfigError that names what is wrong."""
+        """Read the settings; raises ConfigError that names what is wrong."""
         given = {name: value for name, value in extra.items() if name not in _OWN}
         pool = PoolConfig.from_mapping(given, others=_OWN)
         loading = extra.get("loading", LOADING[0])
@@ -71,20 +71,20 @@ class Settings:
 
 @dataclass(frozen=True)
 class Layout:
-    """How vLLM's KV tensors become objects."""
+    """Arrangement of vLLM's KV tensors as objects."""
 
     space: KvSpace
     groups: tuple[tuple[str, ...], ...]
     """Names of the layers in each object, in order."""
     layer_bytes: dict[str, int]
-    """Of one block."""
+    """Bytes of one block, by layer."""
     num_blocks: int
     rank: int = 0
-    """Of the worker whose tensors these are."""
+    """Rank of the worker whose tensors these are."""
 
 
 def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings, rank: int = 0) -> Layout:
-    """Raises KeySpaceError for what the pool can't hold: see docs/engines.md."""
+    """Return an engine's layout; raises KeySpaceError for what the pool can't hold (docs/engines.md)."""
     parallel = config.parallel_config
     if config.diffusion_config is not None or config.model_config.is_diffusion:
         raise KeySpaceError(
@@ -277,7 +277,8 @@ def _check_sinks(config: VllmConfig, names: Sequence[str]) -> None:
 
 
 def _layout_name(config: VllmConfig, spec: Any, layers: int) -> str:
-    """Whatever may order a block's bytes differently. On CPU that depends on the instruction set."""
+    """Return the name of whatever may order a block's bytes differently. On CPU that depends on the
+    instruction set."""
     parts = [f"vllm {'.'.join(vllm.__version__.split('.')[:2])}", current_platform.device_type]
     if spec.kv_quant_mode.value:
         parts.append(f"quantized {spec.kv_quant_mode.name}")

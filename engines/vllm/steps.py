@@ -1,9 +1,9 @@
-"""Which of the engine's steps are known to have computed on right KV alone.
+"""Steps of the engine that are known to have computed on right KV alone.
 
 What a step computes is right if what it was given is. A step that waits for loads in the middle of its
 forward pass, whoever's loads they are, is settled by its report: vLLM's scheduler gets the blocks that failed
 to load, of all connectors and all ranks. The steps that were scheduled before that report may build on such a
-step, so that they are settled with it. All other steps are sure from the beginning.
+step, so they are settled with it. All other steps are sure from the beginning.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class StepLog:
         return [unsettled.get(one, Step(one, is_sure=True)) for one in missing]
 
     def report(self, number: int) -> None:
-        """The step came back without a failed load, so all up to it are right."""
+        """Settle all steps up to this one as right: it came back without a failed load."""
         self._reported = max(self._reported, number)
         while self._unsettled and self._unsettled[0].number <= number:
             self._unsettled.popleft()
@@ -107,6 +107,6 @@ class StepLog:
         return len(self._unsettled) > MAX_UNSETTLED
 
     def take_dropped(self) -> tuple[int, ...]:
-        """Numbers of the steps that were dropped since the last call."""
+        """Return the numbers of the steps that were dropped since the last call."""
         dropped, self._dropped = tuple(self._dropped), []
         return dropped

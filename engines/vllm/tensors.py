@@ -42,7 +42,7 @@ class KvTensors:
         return memoryview(content.cpu().numpy())
 
     def empty(self, index: int) -> memoryview:
-        """Room for one object."""
+        """Return room for one object."""
         size = sum(_block_bytes(layer) for layer in self._groups[index])
         return memoryview(torch.empty(size, dtype=torch.uint8).numpy())
 
@@ -59,7 +59,7 @@ class KvTensors:
 
 
 def _blocks_first(name: str, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """The tensor with its blocks in the first dimension; KeySpaceError if there is no such view."""
+    """Return the tensor with its blocks in the first dimension; KeySpaceError if there is no such view."""
     if tensor.dim() and tensor.shape[0] and tensor.shape[0] % layout.num_blocks == 0:
         blocks = tensor.unflatten(0, (layout.num_blocks, -1))  # kernels may see a block as several
     elif layout.num_blocks in tensor.shape:

@@ -26,7 +26,7 @@ RETRIED_BLOCKS = 256
 
 @dataclass(slots=True)
 class Offered:
-    """How much of a request is known to be in the pool, or was offered to it."""
+    """Blocks of a request that are known to be in the pool, or were offered to it."""
 
     blocks: int = 0
     """Number of them, from the first one on."""
@@ -77,13 +77,13 @@ class Tracked:
     own_blocks: int = 0
     """Blocks that it found in the engine's own cache."""
     load: BlockRun | None = None
-    """What it got from the pool when it was scheduled last."""
+    """Run of blocks that it got from the pool when it was scheduled last."""
     limit: int = sys.maxsize
     """Number of the first block that failed to load: neither it nor what is behind it is looked for again."""
     offered: Offered = field(default_factory=Offered)
 
     def end_lookup(self) -> None:
-        """Nobody needs an answer any more."""
+        """Cancel the look-up, because nobody needs its answer any more."""
         if self.lookup is not None:
             self.lookup.cancel()
             self.lookup = None

@@ -29,13 +29,13 @@ HARMLESS = frozenset({
 
 
 class Listener(Protocol):
-    """Who is told."""
+    """Listener for changes of weights."""
 
     def weights_changed(self, reason: str) -> None:
-        """Weights are about to change, or may be."""
+        """Handle a change of weights that is about to happen, or may be."""
 
     def adapter_changed(self, name: str) -> None:
-        """An adapter's weights are about to change under the same name."""
+        """Handle a change of an adapter's weights under the same name."""
 
 
 _listeners: WeakSet[Any] = WeakSet()
@@ -69,7 +69,7 @@ def _watch(kind: type[Any], method: str, tell: Callable[[Any], None]) -> None:
 
 
 def _telling(plain: Callable[..., Any], tell: Callable[[Any], None]) -> Callable[..., Any]:
-    """The method, which tells of its first argument before."""
+    """Return the method, changed so that it tells of its first argument before it runs."""
 
     @wraps(plain)
     def telling(self: Any, *arguments: Any, **named: Any) -> Any:

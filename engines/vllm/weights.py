@@ -1,4 +1,4 @@
-"""Which weights an engine computes with: the content of the files that it loaded, by a hash."""
+"""Weights that an engine computes with: the content of the files that it loaded, by a hash."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def name_weights(config: VllmConfig, loaded_after_s: float) -> str:
 
 
 def _models(config: VllmConfig) -> list[tuple[Any, Any]]:
-    """The model and the one that drafts for it, each with how it is loaded."""
+    """Return the model and the one that drafts for it, each with how it is loaded."""
     models = [(config.model_config, config.load_config)]
     speculative = config.speculative_config
     draft = getattr(speculative, "draft_model_config", None)

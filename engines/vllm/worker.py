@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 IDLE_WAIT_S = 0.005
 """Longest time that a step waits for a load if the engine can't compute anything."""
 LOAD_MARGIN_S = 5.0
-"""After this time above `transfer_timeout_s`, a load of which nothing is heard has failed."""
+"""Seconds above `transfer_timeout_s` after which a load of which nothing is heard has failed."""
 CLOSING_S = 5.0
 """Longest time to wait, when the engine ends, for what is still to be stored."""
 
@@ -55,7 +55,7 @@ class WorkerSide:
         reads_later: bool = True,
         notes_stored: bool = False,
     ) -> None:
-        """`layers` are the names of the layers in each object of a block.
+        """Make it; `layers` are the names of the layers in each object of a block.
 
         `is_loaded` says whether the engine has loaded the adapter of a number from files with this name.
         `reads_later` says whether blocks may be copied while the engine goes on to compute, `notes_stored`
@@ -97,14 +97,14 @@ class WorkerSide:
         """Identity of the error that the engine's caller was handling already when the step began."""
 
     def weights_changed(self, reason: str) -> None:
-        """This process gives the model other weights, of which the scheduler may not know."""
+        """Handle other weights that this process gives the model, of which the scheduler may not know."""
         self._leave()
 
     def adapter_changed(self, name: str) -> None:
-        """Nothing: what is loaded of an adapter is compared with each run of blocks."""
+        """Do nothing: what is loaded of an adapter is compared with each run of blocks."""
 
     def begin_step(self, jobs: Jobs) -> None:
-        """Before a step writes anything: read no block any more that it may overwrite."""
+        """Begin a step before it writes anything: read no block any more that it may overwrite."""
         self._generation = jobs.generation
         self._former_error = id(sys.exception())
         if jobs.step != self._ended_step + 1:
@@ -151,7 +151,7 @@ class WorkerSide:
             self._outbox.store(jobs.step, runs, is_sure=jobs.is_sure)
 
     def finished_loads(self, aborted: set[str], jobs: Jobs) -> set[str]:
-        """Requests whose loading in the background is over; those `aborted` are given up."""
+        """Return the requests whose loading in the background is over; those `aborted` are given up."""
         self._end_pass()
         given_up = aborted & self._loads.keys()
         for request_id in given_up:
@@ -171,7 +171,7 @@ class WorkerSide:
         return set(done)
 
     def take_failed_blocks(self) -> set[int]:
-        """Ids of blocks that could not be loaded since the last call."""
+        """Return the ids of blocks that could not be loaded since the last call."""
         self._end_pass()
         failed, self._failed = self._failed, set()
         return failed
@@ -217,20 +217,20 @@ class WorkerSide:
 
     @property
     def _has_failed(self) -> bool:
-        """Whether an error ends this step right now."""
+        """Return whether an error ends this step right now."""
         return id(sys.exception()) != self._former_error
 
     @property
     def _uses_pool(self) -> bool:
-        """Whether the pool's client answers, and the engine's KV is what keys of this generation say."""
+        """Return whether the pool's client answers, and the engine's KV is of this generation's keys."""
         return not self._is_silent and self._generation != self._left_generation
 
     def _has_adapter_of(self, run: BlockRun) -> bool:
-        """Whether the engine computes a run's request with the adapter that its keys are made for."""
+        """Return whether the engine computes a run's request with the adapter that its keys are made for."""
         return run.adapter is None or self._is_loaded(*run.adapter)
 
     def _end_pass(self) -> None:
-        """The forward pass is over: all that it waited for has arrived or failed."""
+        """End the forward pass: all that it waited for has arrived or failed."""
         loads, self._in_pass = self._in_pass, []
         if loads and self._waited != set(self._group_of.values()) and not self._has_failed:
             _log.warning(
@@ -250,7 +250,7 @@ class WorkerSide:
             load.wait_for(index)
 
     def _wait_a_moment(self) -> None:
-        """Instead of asking in circles while there is nothing to compute."""
+        """Wait a moment, instead of asking in circles while there is nothing to compute."""
         waiting = {load.future for load in self._loads.values() if load.future is not None}
         if waiting:
             wait(waiting, IDLE_WAIT_S, return_when="FIRST_COMPLETED")

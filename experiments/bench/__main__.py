@@ -21,7 +21,7 @@ BENCHMARKS: Final = {
     "hosts": "CPU time and latency of a block at client and storage node",
     "emulation": "the largest load that this machine keeps up with, by nodes",
 }
-"""What each benchmark measures, by its name."""
+"""Text about each benchmark, by its name."""
 
 
 def main(arguments: Sequence[str]) -> int:

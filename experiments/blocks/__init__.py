@@ -1,1 +1,1 @@
-"""What is in a block: codecs and chunk reuse, on the KV of a real transformer. See docs/blocks.md."""
+"""Experiment on codecs and chunk reuse with the KV of a real transformer. See docs/blocks.md."""

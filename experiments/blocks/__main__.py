@@ -1,4 +1,4 @@
-"""make blocks: codecs and chunk reuse on the KV of a real transformer."""
+"""make blocks: measure codecs and chunk reuse on the KV of a real transformer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from workload.compression import RECORD
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0; 1: the model does not count, or the default codec falls short; 2: bad input."""
+    """Run the experiment; returns its exit code.
+
+    It is 0 for success, 1 if the model does not count or the default codec falls short, and 2 for bad input.
+    """
     return run_command(arguments, parse_options, _work)
 
 
@@ -81,7 +84,10 @@ def _record(screen: Screen, options: BlocksOptions, transformer: Transformer, co
 
 
 def _own_model(screen: Screen, corpus: Corpus) -> Path:
-    """The small model, trained when it is not there yet; another text or recipe is another model."""
+    """Return the folder of the small model; it is trained first if it is not there.
+
+    The folder's name depends on the training text and on the sources named in `_RECIPE`.
+    """
     recipe = b"".join((Path(__file__).parent / "model" / name).read_bytes() for name in _RECIPE)
     digest = blake2b(recipe + corpus.digest.encode(), digest_size=6).hexdigest()
     folder = ROOT / "build" / "blocks" / f"llama-gqa-{digest}"

@@ -1,13 +1,11 @@
-"""CacheBlend (Yao et al., EuroSys 2025, arXiv 2405.16444): KV of text chunks reused wherever they stand in
-a prompt.
+"""CacheBlend (Yao et al., EuroSys 2025, arXiv 2405.16444): reuse of a chunk's KV at any place of a prompt.
 
-    layer 0         all tokens computed (its KV is a function of token and position alone)
-    layer 1         KV of all tokens computed; those that deviate most from the reused KV are chosen
-    layers 2 ...    only the chosen are computed on; of them those that deviate most stay chosen
+    layer 0         all tokens are computed (their KV depends only on token and position)
+    layer 1         KV of all tokens is computed; the tokens that deviate most from the reused KV are chosen
+    layers 2 ...    only the chosen tokens are computed; those of them that deviate most stay chosen
 
-A layer's KV is the reused one, keys turned to their new positions, with the chosen tokens' own in its
-place. Each layer needs the reused KV of that layer alone, so it can arrive while the layer before is
-computed.
+A layer's KV is the reused KV, with keys rotated to their new positions, in which the chosen tokens' own KV
+replaces theirs. A layer needs only its own reused KV, which can arrive while the layer before is computed.
 """
 
 from __future__ import annotations
@@ -24,28 +22,32 @@ from experiments.blocks.model.load import Floats, ModelError, Transformer, kv_of
 from experiments.blocks.rotary import turn
 
 SHARES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-"""Of the tokens, as a mean over the layers behind layer 0."""
+"""Shares of tokens to compute anew, as means over the layers from layer 2 on."""
 FIRST_FACTOR: Final = 1.25
-"""So many times the share is chosen in layer 1, and as much less than the share in the last layer."""
+"""Factor on the share for the choice in layer 1; it falls linearly to 2 - FIRST_FACTOR in the last choice."""
 COVERED: Final = ("llama", "mistral", "qwen2", "qwen3")
 FEWEST_LAYERS: Final = 3
-"""One that is computed wholly, one that chooses, and one in which tokens are left out."""
+"""Least number of layers: one is computed wholly, one chooses tokens, one leaves tokens out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blended:
-    """The KV of a batch of contexts, and what it took."""
+    """KV of a batch of contexts, and the work that it took."""
 
     kv: Floats
-    """(batch, layers, 2, tokens, channels)."""
+    """KV with shape (batch, layers, 2, tokens, channels)."""
     recomputed: float
-    """Tokens whose KV was computed anew, as a share of all, mean over the layers behind layer 0."""
+    """Share of tokens whose KV was computed anew, as a mean over the layers from layer 2 on."""
     flops_saved: float
-    """Share of the operations of computing the whole context."""
+    """Share of the operations for the whole context that blending saves."""
 
 
 def chunk_kv(of: Transformer, contexts: np.ndarray, chunk_tokens: int) -> Floats:
-    """KV of each chunk computed by itself, keys turned to where the chunk stands; shaped as `Blended.kv`."""
+    """Return each chunk's KV, computed without the chunks before it, with keys rotated to the chunk's place.
+
+    `contexts` has shape (batch, tokens); tokens is a multiple of `chunk_tokens`. The result has the shape of
+    `Blended.kv`.
+    """
     batch, tokens = contexts.shape
     with torch.inference_mode():
         alone = of.model(torch.from_numpy(contexts.reshape(-1, chunk_tokens)), use_cache=True)
@@ -58,7 +60,10 @@ def chunk_kv(of: Transformer, contexts: np.ndarray, chunk_tokens: int) -> Floats
 
 
 class Blender:
-    """Runs a model layer by layer over the tokens that are chosen."""
+    """Runner of a model, layer by layer, over the tokens that are chosen.
+
+    Raises ModelError if the model's type is not covered or it has too few layers.
+    """
 
     def __init__(self, of: Transformer) -> None:
         if of.model.config.model_type not in COVERED:
@@ -79,9 +84,10 @@ class Blender:
     def blend(
         self, contexts: np.ndarray, reused: Floats, share: float, wait: Callable[[int], None] | None = None
     ) -> Blended:
-        """`share` of the tokens is computed anew; 0 is full reuse, 1 full recomputation.
+        """Compute a share of the tokens anew; 0 is full reuse, 1 full recomputation.
 
-        `wait` is called before a layer's part of `reused` is read, and returns when it is there.
+        `wait(layer)` is called before that layer's part of `reused` is read, and returns when the part is
+        there. With `wait`, `reused` is overwritten. Raises ValueError if the share is not from 0 to 1.
         """
         if not 0 <= share <= 1:
             raise ValueError(f"a share is from 0 to 1, not {share}")
@@ -118,11 +124,11 @@ class Blender:
         return Blended(kv.numpy(), float(np.mean(recomputed[2:])), saved)
 
     def prefix_saves(self, tokens: int, held: int) -> float:
-        """Share of the operations that the KV of the first `held` tokens saves."""
+        """Return the share of operations that holding the KV of the first `held` of `tokens` saves."""
         return self._computing(held) / self._computing(tokens)
 
     def _computing(self, tokens: int) -> float:
-        """Operations for the KV of so many tokens from the first on."""
+        """Return the operations for the KV of the first `tokens` tokens of one sample."""
         work = _Work()
         for number, layer in enumerate(self._model.layers):
             work.projected(layer, tokens)
@@ -131,7 +137,7 @@ class Blender:
         return work.operations
 
     def _count(self, number: int, layers: int, share: float, tokens: int) -> int:
-        """Tokens chosen in this layer for the next: fewer with every layer, `share` on average."""
+        """Return how many tokens this layer chooses: fewer with every layer, `share` of all in the mean."""
         if share == 1:
             return tokens
         last = max(1, layers - 2)
@@ -139,14 +145,14 @@ class Blender:
         return max(1, min(tokens, round(share * factor * tokens)))
 
     def _keys_values(self, layer: Any, normed: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-        """(batch, 2, chosen, channels), keys at their positions."""
+        """Return KV with shape (batch, 2, chosen, channels), keys rotated to their positions."""
         keys = self._turned(self._normed(layer.self_attn, "k", normed), chosen)
         return torch.stack((keys, layer.self_attn.v_proj(normed)), dim=1)
 
     def _attend(
         self, layer: Any, normed: torch.Tensor, kv: torch.Tensor, chosen: torch.Tensor
     ) -> torch.Tensor:
-        """The attention of the chosen tokens over the blended KV of all tokens up to theirs."""
+        """Return the attention output of the chosen tokens over the blended KV of all tokens up to each."""
         batch, count = chosen.shape
         dim = self._layout.head_dim
         queries = self._turned(self._normed(layer.self_attn, "q", normed), chosen)
@@ -163,7 +169,7 @@ class Blender:
         return torch.as_tensor(layer.self_attn.o_proj(joined))
 
     def _normed(self, attention: Any, kind: str, normed: torch.Tensor) -> torch.Tensor:
-        """Queries or keys before they are turned; Qwen3 normalises those of each head."""
+        """Return queries ("q") or keys ("k") before they are rotated; Qwen3 normalises those of each head."""
         vectors = torch.as_tensor(getattr(attention, f"{kind}_proj")(normed))
         norm = getattr(attention, f"{kind}_norm", None)
         if norm is None:
@@ -172,7 +178,7 @@ class Blender:
         return torch.as_tensor(norm(heads)).reshape(vectors.shape)
 
     def _turned(self, vectors: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        """As `rotary.turn`, with positions of each sample's own."""
+        """Rotate vectors as `rotary.turn` does, with different positions for each sample."""
         half = self._layout.head_dim // 2
         heads = vectors.reshape(*vectors.shape[:2], -1, self._layout.head_dim)
         angles = positions[..., None].double() * self._theta ** (-torch.arange(half).double() / half)
@@ -183,18 +189,18 @@ class Blender:
 
 
 class _Work:
-    """Floating-point operations for one sample: a multiplication and an addition are two."""
+    """Count of floating-point operations for one sample: a multiplication and an addition are two."""
 
     def __init__(self) -> None:
         self.operations = 0.0
 
     def projected(self, layer: Any, tokens: int) -> None:
-        """Keys and values of so many tokens, of one sample."""
+        """Add the projection of keys and values of `tokens` tokens."""
         attention = layer.self_attn
         self.operations += 2 * tokens * (attention.k_proj.weight.numel() + attention.v_proj.weight.numel())
 
     def advanced(self, layer: Any, chosen: torch.Tensor) -> None:
-        """Attention and what follows it in the layer."""
+        """Add the chosen tokens' attention, and the part of the layer behind it."""
         attention, mlp = layer.self_attn, layer.mlp
         weights = attention.q_proj.weight.numel() + attention.o_proj.weight.numel()
         weights += sum(one.weight.numel() for one in (mlp.gate_proj, mlp.up_proj, mlp.down_proj))
@@ -204,7 +210,7 @@ class _Work:
 
 
 def _put(kv: torch.Tensor, fresh: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """Write fresh KV of the chosen tokens over the reused; how far each was off, squared."""
+    """Write the chosen tokens' fresh KV over the reused; returns each token's squared deviation."""
     at = chosen[:, None, :, None].expand_as(fresh)
     deviation = (kv.gather(2, at) - fresh).square().sum(dim=(1, 3))
     kv.scatter_(2, at, fresh)

@@ -1,4 +1,4 @@
-"""Whether a model's context matters enough for figures from it to mean anything."""
+"""Test whether a model depends on its context enough for its figures to count."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ RECALL_POINTS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What wrong KV does to a model."""
+    """Effect of wrong KV on a model."""
 
     perplexity: float
     shuffled_perplexity: float
-    """With each layer's values dealt to other tokens' keys."""
+    """Perplexity with values moved to other tokens' keys."""
     recall: float
     foreign_recall: float
-    """With every chunk's KV computed without the chunks before it, and moved to its place."""
+    """Recall with every chunk's KV computed without the chunks before it, and rotated to its place."""
 
     @property
     def shortfalls(self) -> list[str]:
-        """Why figures from this model would mean nothing; empty for a model that counts."""
+        """Return the reasons why figures from this model mean nothing; empty for a model that counts."""
         missed = []
         factor = self.shuffled_perplexity / self.perplexity
         if factor < PERPLEXITY_FACTOR:
@@ -42,7 +42,7 @@ class Sensitivity:
 
 
 def shuffled_perplexity(judge: Judge, seed: int) -> float:
-    """Keys stay, values go to other tokens: what is attended to says something else."""
+    """Return the perplexity with values moved to other tokens, at random, while keys stay."""
     random = np.random.default_rng(seed)
     kv = judge.kv.copy()
     order = random.permutation(kv.shape[3])

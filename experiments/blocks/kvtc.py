@@ -1,9 +1,9 @@
-"""KVTC's method (arXiv 2511.01815; open code OnlyTerp/kvtc), as a rival on the same tensors.
+"""Coder that uses KVTC's method (arXiv 2511.01815; open code OnlyTerp/kvtc), for comparison.
 
-Keys are turned back to position 0; keys and values of a layer are decorrelated by principal components, found
-on other documents and held by both sides; bits are dealt to components by what each saves; the packed codes
-are compressed by DEFLATE or LZMA, whichever is shorter. The first tokens stay in bfloat16. The window of
-last tokens that the method leaves uncompressed is left out: a block in a store has no last tokens.
+Keys are rotated back to position 0. Principal components, found on other documents and held by both sides,
+decorrelate the keys and values of a layer. Each component gets bits by the error that they save. The packed
+codes are compressed by DEFLATE or LZMA, whichever is shorter. The first tokens stay in bfloat16. The method
+also leaves a window of last tokens uncompressed. This coder does not, as a stored block has no last tokens.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from kvcodec.bfloat16 import from_bits, to_bits
 from kvcodec.layout import Floats
 
 BELL, BLOCK = "bell", "block"
-"""Ranges of a component's codes: of a bell curve of its deviation on other documents, which cost nothing, or
-its least and largest value in each block, as in the open code, sent as two numbers of 16 bits. (The open code
-sends them as whole numbers of Python, and does not count them in its ratio.)"""
+"""Ranges of a component's codes.
+
+With `BELL`, a range fits a normal distribution with the component's deviation on other documents, and costs
+no bytes. With `BLOCK`, as in the open code, it is from the least to the largest value in each block, sent as
+two 16-bit floats. The open code sends integers of Python, and does not count them in its ratio.
+"""
 SINKS: Final = 4
-"""First tokens, which receive much attention whatever they say."""
+"""Number of first tokens, which receive much attention whatever they are (attention sinks)."""
 MOST_BITS: Final = 8
 
 Turn = npt.NDArray[np.complex64]
@@ -32,17 +35,19 @@ Turn = npt.NDArray[np.complex64]
 
 @dataclass(frozen=True)
 class Basis:
-    """What both sides hold for keys, or for values, of one layer."""
+    """Basis that both sides hold for the keys, or the values, of one layer."""
 
     mean: Floats
     components: Floats
-    """Rows, widest first."""
+    """Principal components as rows, the one of largest deviation first."""
     deviations: Floats
+    """Standard deviation along each component."""
     bits: npt.NDArray[np.int64]
+    """Bits of each component's codes."""
 
 
 class KvtcCoder:
-    """Calibrated on the KV of other documents; bits a value on average for keys and for values."""
+    """Coder that is calibrated on the KV of other documents."""
 
     def __init__(
         self,
@@ -53,7 +58,10 @@ class KvtcCoder:
         value_bits: float,
         ranges: str = BELL,
     ) -> None:
-        """`calibration`: (documents, layers, 2, tokens, channels), all from position 0 on."""
+        """Compute the bases from `calibration`, with shape (documents, layers, 2, tokens, channels).
+
+        All its documents begin at position 0. `key_bits` and `value_bits` are mean bits a value.
+        """
         self._head_dim, self._theta, self._ranges = head_dim, theta, ranges
         turned = np.stack([self._turn_keys(kv, -1) for kv in calibration])
         rows = turned[:, :, :, SINKS:].transpose(1, 2, 0, 3, 4)
@@ -63,7 +71,7 @@ class KvtcCoder:
         ]
 
     def encode(self, kv: Floats) -> bytes:
-        """Sinks in bfloat16, ranges, then the shorter of DEFLATE's and LZMA's stream of the packed codes."""
+        """Return a block's stream: first tokens in bfloat16, ranges, and compressed codes."""
         turned = self._turn_keys(kv, -1)
         parts: list[bytes] = []
         ranges: list[np.float16] = []
@@ -81,7 +89,7 @@ class KvtcCoder:
         return sinks + sent + min((b"D" + zlib.compress(packed, 9), b"L" + raw_lzma), key=len)
 
     def decode(self, stream: bytes, layers: int, tokens: int, channels: int) -> Floats:
-        """Return the tensor, keys turned to their positions again."""
+        """Return the tensor, with shape (layers, 2, tokens, channels) and keys at their positions."""
         kv = np.empty((layers, 2, tokens, channels), np.float32)
         sink_bytes = layers * 2 * SINKS * channels * 2
         range_bytes = 4 * self._coded if self._ranges == BLOCK else 0
@@ -109,13 +117,13 @@ class KvtcCoder:
 
     @property
     def _coded(self) -> int:
-        """Components that get any bits."""
+        """Return the number of components that have any bits."""
         return sum(int((basis.bits > 0).sum()) for kinds in self._bases for basis in kinds)
 
     def _range(
         self, column: Floats, deviation: float, bits: int, sent: list[np.float16]
     ) -> tuple[float, float]:
-        """Of a component's codes; what is sent of it is added to `sent`."""
+        """Return lowest value and step of a component's codes; adds the numbers to send to `sent`."""
         if self._ranges == BELL:
             return _bell(deviation, bits)
         ends = np.float16(column.min()), np.float16(column.max())
@@ -139,7 +147,10 @@ def _basis(rows: Floats, bits: float) -> Basis:
 
 
 def _deal(deviations: Floats, mean_bits: float) -> npt.NDArray[np.int64]:
-    """Bit by bit to the component whose error it lowers most: what the paper's dynamic program finds."""
+    """Return the bits of each component: each bit goes to the component with the largest error.
+
+    The paper's dynamic program finds the same.
+    """
     bits = np.zeros(len(deviations), np.int64)
     for _ in range(round(mean_bits * len(deviations))):
         errors = np.where(bits < MOST_BITS, deviations.astype(np.float64) ** 2 / 4.0**bits, 0)
@@ -148,15 +159,17 @@ def _deal(deviations: Floats, mean_bits: float) -> npt.NDArray[np.int64]:
 
 
 def _bell(deviation: float, bits: int) -> tuple[float, float]:
-    """Lowest value and step of the best uniform quantiser for a bell curve, within 1 % (Max, 1960): fewer
-    bits, a narrower range."""
+    """Return lowest value and step of the best uniform quantiser of a normal distribution (Max, 1960).
+
+    The formula is within 1 % of it. With fewer bits the range is narrower.
+    """
     half_width = float((1.27 + 0.345 * bits) * deviation)
     step = 2 * half_width / (1 << bits)
     return step / 2 - half_width, step
 
 
 def _between(least: float, largest: float, bits: int) -> tuple[float, float]:
-    """Lowest value and step between two ends, both of which are values."""
+    """Return lowest value and step of codes whose range includes both ends."""
     return least, max(1e-9, largest - least) / ((1 << bits) - 1)
 
 

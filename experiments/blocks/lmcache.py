@@ -1,6 +1,4 @@
-"""LMCache's own CacheGen coder (0.5.6, its CPU kernels) on our tensors: the rival that `cachegen` is held
-against.
-"""
+"""Coder that calls LMCache's own CacheGen (0.5.6, its CPU kernels), to compare `cachegen` with it."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from kvcodec import Layout
 
 
 class LmCacheCoder:
-    """Encodes a block as LMCache's serializer does, bins and pickled tables included.
+    """Coder of blocks that does what LMCache's serializer does, bins and pickled tables included.
 
-    `bins` are those that LMCache gives the keys and the values of each layer.
+    `key_bins` and `value_bins` are LMCache's numbers of bins for each layer.
     """
 
     def __init__(self, layout: Layout, key_bins: list[int], value_bins: list[int]) -> None:
@@ -33,15 +31,15 @@ class LmCacheCoder:
         self._value_bins = torch.tensor(value_bins, dtype=torch.float32)
 
     def encode(self, kv: Floats) -> bytes:
-        """`kv` is a block of the layout."""
+        """Return the stream of a block with shape (layers, 2, tokens, channels)."""
         layers, _, tokens, _ = kv.shape
         heads = torch.from_numpy(kv.reshape(layers, 2, tokens, self._layout.kv_heads, self._layout.head_dim))
-        heads = heads.to(torch.bfloat16)  # as an engine's are
+        heads = heads.to(torch.bfloat16)  # as in an engine's cache
         output = self._encoder.encode_function(heads, None, self._key_bins, self._value_bins, tokens)
         return bytes(output.to_bytes())
 
     def decode(self, stream: bytes) -> Floats:
-        """Return what LMCache's deserializer makes of it."""
+        """Return the block that LMCache's deserializer makes of a stream, as float32."""
         from lmcache.storage_backend.serde.cachegen_basics import CacheGenGPUEncoderOutput
 
         output = CacheGenGPUEncoderOutput.from_bytes(stream)
@@ -56,12 +54,12 @@ class LmCacheCoder:
 
 
 def lmcache_bins(layers: int) -> tuple[list[int], list[int]]:
-    """As LMCache 0.5.6 chooses them for a model that it does not know by name: keys, values."""
+    """Return the bins of keys and of values that LMCache 0.5.6 uses for a model of unknown name."""
     if layers < 10:
         return [32] * layers, [32] * layers
     return [32] * 10 + [16] * (layers - 10), [32] * 2 + [16] * (layers - 2)
 
 
 def large_model_bins(layers: int) -> tuple[list[int], list[int]]:
-    """Return what it gives the first layers of a large model."""
+    """Return the bins of keys and of values that LMCache uses for the first layers of a large model."""
     return [32] * min(10, layers) + [16] * max(0, layers - 10), [32] * 2 + [16] * (layers - 2)

@@ -1,4 +1,4 @@
-"""Every codec on the same blocks: bytes, time, and what the model says with what comes out."""
+"""Measurement of every codec on the same blocks: bytes, time, and the model's output with decoded KV."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from experiments.blocks.quality import Judge, Quality
 from kvcodec import CODECS, Layout, decode, encode
 
 KVTC_BITS: Final = ((3.0, 4.0), (2.0, 4.0), (4.0, 6.0))
-"""Bits of keys and values: its open code's settings, and one between."""
+"""Bits of keys and values for KVTC: two settings of its open code, and one between."""
 KVTC_RANGES: Final = {BELL: "", BLOCK: " block"}
-"""And what their codes range over, with what that adds to a row's name."""
+"""Suffix of a row's name, by range of KVTC's codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coder:
-    """One codec at one level; `level` is what its authors call it."""
+    """Codec at one level; `level` is as its authors call it."""
 
     name: str
     level: int | str
@@ -35,23 +35,23 @@ class Coder:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One coder on all blocks."""
+    """Figures of one coder over all blocks."""
 
     codec: str
     level: int | str
     ratio: float
     """Bytes in bfloat16 over all bytes of the streams, headers and tables included."""
     relative_error: float
-    """Root of mean squared error over that of the values."""
+    """Root mean square of the errors over the root mean square of the values."""
     quality: Quality
     encode_mb_s: float
     """Megabytes of bfloat16 a second of CPU time."""
     decode_mb_s: float
     block_bytes: tuple[int, ...]
-    """Of each block's stream."""
+    """Length of each block's stream."""
 
     def fields(self, exact: Quality) -> dict[str, Any]:
-        """Return what the summary says of it."""
+        """Return the figures that the summary has; `exact` is the quality with the model's own cache."""
         return {
             "codec": self.codec,
             "level": self.level,
@@ -76,7 +76,7 @@ def project_coders(layout: Layout) -> Iterator[Coder]:
 
 
 def rival_coders(transformer: Transformer, calibration: Floats) -> Iterator[Coder]:
-    """LMCache's own coder and KVTC's method."""
+    """Yield LMCache's own coder and KVTC's method, each at several levels."""
     layout = transformer.layout
     for label, bins in (("its own", lmcache_bins), ("32/16", large_model_bins)):
         coder = LmCacheCoder(layout, *bins(layout.layers))
@@ -94,7 +94,7 @@ def rival_coders(transformer: Transformer, calibration: Floats) -> Iterator[Code
 
 
 def rotary_theta(transformer: Transformer) -> float:
-    """Base of the model's rotary frequencies; ExperimentError where positions are not plain rotary."""
+    """Return the base of the model's rotary frequencies; raises ExperimentError for other positions."""
     rope = getattr(transformer.model.config, "rope_parameters", None) or {}
     if rope.get("rope_type") != "default" or "rope_theta" not in rope:
         raise ExperimentError(
@@ -106,7 +106,7 @@ def rotary_theta(transformer: Transformer) -> float:
 
 def measure(coder: Coder, judge: Judge, layout: Layout) -> Measured:
     """Encode and decode the whole context of each sample as one block."""
-    coder.decode(coder.encode(judge.kv[0]))  # LMCache's is compiled when it is first called
+    coder.decode(coder.encode(judge.kv[0]))  # LMCache compiles its coder at the first call
     began_s = time.process_time()
     streams = [coder.encode(kv) for kv in judge.kv]
     encoded_s = time.process_time()

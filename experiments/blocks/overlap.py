@@ -1,10 +1,10 @@
-"""Loading each layer's KV while the layer before is computed: measured, beside one after the other.
+"""Measurement of loading a layer's KV while the layer before is computed, against one after the other.
 
     python -m experiments.blocks.overlap        # in .venv-blocks; after make blocks, which makes the model
 
-Of each context a layer's KV is one stream of a codec. Streams come over a link of a given rate (a wait for
-what their bytes take), in the order of the layers, and one thread decodes them as they come while another
-blends. What holds Python's lock in both threads cannot overlap.
+The KV of a context's layer is one stream of a codec. Streams arrive in the order of the layers over a link of
+a given rate, which is emulated by waiting. One thread decodes them as they arrive while another blends. Work
+that holds Python's global lock in both threads cannot overlap.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from workload.blend import DEFAULT_SHARE
 
 CODECS: Final = (("zstd", 3), ("fp8", 0), ("kivi", 4), ("cachegen", 3))
 LINK_BIT_S: Final = 200e6
-"""Of bytes as small as this model's: loading takes about as long as blending."""
+"""Rate of the link, at which loading the small model's KV takes about as long as blending."""
 ROUNDS: Final = 9
 CHUNK_TOKENS: Final = 64
 CONTEXTS: Final = 24
 CHUNKS: Final = 7
 SWITCH_S: Final = 1e-4
-"""How long a thread keeps Python's lock while the other waits for it; Python's own 5 ms are a layer."""
+"""Seconds for which a thread keeps Python's lock while the other waits; the default, 5 ms, is a layer."""
 
 
 _Result = TypeVar("_Result")
@@ -42,22 +42,25 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Milliseconds of wall-clock time, means over rounds with 95 % intervals."""
+    """Wall-clock times in milliseconds, means over rounds with 95 % intervals."""
 
     codec: str
     level: int
     loading: Interval
-    """All layers, nothing beside it."""
+    """Time to load all layers, while nothing else runs."""
     blending: Interval
-    """With all layers there."""
+    """Time to blend when all layers are there."""
     one_after_the_other: Interval
     overlapped: Interval
     hidden: Interval
-    """Of the shorter of both, the share that overlapping hides; the first layer's loading can't be."""
+    """Share of the shorter of loading and blending that overlapping hides.
+
+    It is below 1, because the first layer's loading can't be hidden.
+    """
 
 
 class Layers:
-    """Streams of the reused KV, one for each layer and context, decoded into one array."""
+    """Streams of the reused KV, one for each layer and context, and the array that they are decoded into."""
 
     def __init__(self, of: Transformer, reused: Floats, codec: str, level: int) -> None:
         self._layout = replace(of.layout, layers=1)
@@ -67,11 +70,11 @@ class Layers:
         ]
         sizes = [sum(map(len, streams)) for streams in self._streams]
         self._came_s = np.cumsum(sizes) * 8 / LINK_BIT_S
-        """When a layer has come, since the first was asked for."""
+        """Seconds from the first request until each layer has arrived."""
         self.kv = np.zeros_like(reused)
 
     def load(self, layer: int, began_s: float) -> None:
-        """Wait for a layer of all contexts, and decode it."""
+        """Wait for a layer of all contexts and decode it; `began_s` is a time of `perf_counter`."""
         time.sleep(max(0.0, began_s + self._came_s[layer] - time.perf_counter()))
         for context, stream in enumerate(self._streams[layer]):
             self.kv[context, layer] = decode(stream, self._layout)[0]
@@ -83,7 +86,7 @@ class Layers:
             self.load(layer, began_s)
 
     def loading(self, loader: ThreadPoolExecutor) -> Callable[[int], None]:
-        """Begin to load all layers in their order; what is returned waits for one."""
+        """Begin to load all layers in their order; returns a function that waits for a layer."""
         began_s = time.perf_counter()
         layers = range(len(self._streams))
         begun: Sequence[Future[None]] = [loader.submit(self.load, layer, began_s) for layer in layers]
@@ -91,7 +94,10 @@ class Layers:
 
 
 def measure(of: Transformer, contexts: np.ndarray, codec: str, level: int, share: float) -> Overlap:
-    """Rounds of each way in turns, by one core for each thread."""
+    """Measure loading, blending and both overlapped in turns, for ROUNDS rounds after one to warm up.
+
+    Raises RuntimeError if overlapping changes what is blended.
+    """
     layers = Layers(of, chunk_kv(of, contexts, CHUNK_TOKENS), codec, level)
     blender = Blender(of)
 
@@ -131,7 +137,7 @@ def _ms(what: Callable[[], _Result]) -> tuple[float, _Result]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0; 2 where there is no model."""
+    """Measure every codec of `CODECS` and print it. Returns exit code 0, or 2 if there is no model."""
     folders = [Path(one) for one in arguments] or sorted(Path("build/blocks").glob("llama-gqa-*"))
     if not folders:
         print("There is no model in build/blocks: run make blocks first, or name a folder", file=sys.stderr)

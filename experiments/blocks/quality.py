@@ -1,4 +1,4 @@
-"""What a model still says with a KV cache that is not quite its own."""
+"""Quality of a model's output with a KV cache that is not exactly its own."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from experiments.blocks.model.load import Floats, Transformer, cache_of, kv_of
 from experiments.blocks.model.samples import Samples
 
 CONTINUED: Final = 16
-"""Tokens of a greedy continuation."""
+"""Number of tokens of a greedy continuation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Of one cache on the tails of all samples, against the model's own cache."""
+    """Quality with one cache on the tails of all samples, against the model's own cache."""
 
     perplexity: float
     recall: float
     """Share of answers that are the likeliest token."""
     top1_agreement: float
+    """Share of tokens of the tails for which both caches make the same token the likeliest."""
     kl: float
-    """Mean over tokens of KL(exact || this), in nats."""
+    """Mean over tokens of the divergence KL(exact || this), in nats."""
     continuation: float
-    """Tokens of a greedy continuation until the first that differs, as a share of all."""
+    """Share of a greedy continuation's tokens that are before the first that differs."""
 
     def fields(self) -> dict[str, float]:
         """Return the figures by name, for a summary."""
@@ -35,7 +36,7 @@ class Quality:
 
 
 class Judge:
-    """Holds the exact cache of the samples' contexts and what the model says with it."""
+    """Judge of caches, which holds the samples' exact cache and the model's output with it."""
 
     def __init__(self, transformer: Transformer, samples: Samples) -> None:
         self._transformer = transformer
@@ -44,7 +45,7 @@ class Judge:
         with torch.inference_mode():
             context = transformer.model(torch.from_numpy(samples.contexts), use_cache=True)
         self.kv: Floats = kv_of(context.past_key_values)
-        """(samples, layers, 2, tokens, channels)."""
+        """Exact KV with shape (samples, layers, 2, tokens, channels)."""
         self._exact = self._logprobs(self.kv)
         self._exact_words = self._continue(self.kv)
         self.exact = self.judge(self.kv)
@@ -67,14 +68,14 @@ class Judge:
         )
 
     def _logprobs(self, kv: Floats) -> torch.Tensor:
-        """Of the tails' tokens but the first, which the context's last token decides."""
+        """Return the log-probabilities of the tails' tokens but the first, which the context decides."""
         with torch.inference_mode():
             cache = cache_of(kv, self._transformer)
             logits = self._transformer.model(self._tails, past_key_values=cache).logits
             return log_softmax(logits[:, :-1].double(), dim=-1)
 
     def _continue(self, kv: Floats) -> np.ndarray:
-        """Greedy tokens behind the tail's first question mark's worth of text: its first half."""
+        """Return the greedy continuation of each tail's first half, CONTINUED tokens long."""
         half = self._tails.shape[1] // 2
         words = []
         with torch.inference_mode():

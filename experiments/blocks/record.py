@@ -1,7 +1,8 @@
-"""What the emulator and the simulator take a block to be coded to: sizes by codec and level, and rates.
+"""Record of coded sizes and rates by codec and level, which the emulator and the simulator use.
 
-Whole blocks of held-out documents are coded, a block each. Their sizes go into workload/codec_record.json as
-quantiles; rates are CPU time of one core, the best of a few rounds, as other work on the machine only slows.
+A whole block of each held-out document is coded. The sizes go into workload/codec_record.json as quantiles.
+Rates are megabytes a second of CPU time on one core. They are the best of a few rounds, because other work on
+the machine only slows coding.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ QUANTILES: Final = 21
 ROUNDS: Final = 3
 _DOCUMENTS_AT_ONCE: Final = 32
 _PLAIN: Final = "plain"
-"""What blocks are without a codec; not recorded."""
+"""Name of the codec that leaves blocks as they are, which is not recorded."""
 
 
 def make_record(
@@ -37,7 +38,7 @@ def make_record(
     about: Mapping[str, Any],
     show: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Return the record; `show` hears of each codec and level when it has been measured."""
+    """Return the record; calls `show` with each codec and level after it has been measured."""
     samples = draw_samples(corpus, transformer.tokenize, BLOCK, documents, seed)
     blocks = _blocks(transformer, samples.contexts)
     recorded: dict[str, Any] = {
@@ -59,7 +60,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def steps() -> int:
-    """Return how often `show` is called."""
+    """Return how often `make_record` calls `show`."""
     return sum(len(codec.levels) for name, codec in CODECS.items() if name != _PLAIN)
 
 

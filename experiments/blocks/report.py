@@ -1,4 +1,4 @@
-"""What was found: tables in the terminal, summary.json, and a page with the plots."""
+"""Report of the findings: tables in the terminal, summary.json, and a page with the plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.page.style import base_layout, series_style
 
 
 def codec_table(findings: Findings) -> Table:
-    """Return every codec and level, by ratio; fits a terminal of 80 columns."""
+    """Return a table of every codec and level, sorted by ratio, that fits a terminal of 80 columns."""
     titles = ("codec", "level", "ratio", "perplexity, %", "top-1", "KL", "cont.", "enc, dec MB/s")
     table = _table("A block's bytes, and what the model says with what comes out of them", titles)
     for one in sorted(findings.codecs, key=lambda one: one.ratio):
@@ -62,7 +62,7 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 
 
 def blend_table(findings: Findings) -> Table:
-    """By share of tokens recomputed."""
+    """Return the table of chunk reuse by share of tokens recomputed."""
     table = Table(title="Chunks reused that are no prefixes")
     for title in ("how", "recomputed", "operations saved", "perplexity", "recall", "top-1", "KL"):
         table.add_column(title, justify="left" if title == "how" else "right")
@@ -107,7 +107,7 @@ def write_summary(path: Path, about: dict[str, Any], findings: Findings) -> None
 
 
 def write_page(path: Path, model: str, about: Mapping[str, object], findings: Findings) -> None:
-    """Plots and tables as one HTML file."""
+    """Write plots and tables as one HTML file."""
     page = Page("What is in a block")
     page.text(f"Measured on {model}.", "lead")
     page.text(", ".join(f"{name} {value}" for name, value in about.items()) + ".")
@@ -126,7 +126,7 @@ def write_page(path: Path, model: str, about: Mapping[str, object], findings: Fi
 
 
 def _codec_plot(findings: Findings) -> go.Figure:
-    """Losses below 0.01 % are drawn there: the axis is logarithmic."""
+    """Return the plot of loss against ratio; its axis is logarithmic and starts at a loss of 0.01 %."""
     figure = go.Figure()
     names = list(dict.fromkeys(one.codec for one in findings.codecs))
     for number, name in enumerate(names):
@@ -171,7 +171,7 @@ def _blend_plot(blends: Sequence[BlendResult]) -> go.Figure:
 
 
 def _costs(one: Measured, findings: Findings) -> float:
-    """Per cent of perplexity."""
+    """Return how many per cent of perplexity a codec costs."""
     return 100 * (one.quality.perplexity / findings.exact.perplexity - 1)
 
 
@@ -186,7 +186,7 @@ def _blend_interval_fields(findings: Findings, place: int) -> dict[str, Any]:
 
 
 def _interval_fields(findings: Findings, place: int) -> dict[str, Any]:
-    """Mean, low and high over all sets of documents, where there are several."""
+    """Return mean, low and high over all sets of documents; empty for a single set."""
     if not findings.more:
         return {}
     return {"intervals": {name: asdict(one) for name, one in findings.intervals(place).items()}}

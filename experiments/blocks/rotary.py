@@ -1,4 +1,4 @@
-"""Rotary positions of keys (Su et al., arXiv 2104.09864), in halves as Hugging Face's Llama has them."""
+"""Rotary positions of keys (Su et al., arXiv 2104.09864), in halves as in Hugging Face's Llama."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ Floats = npt.NDArray[np.float32]
 
 
 def turn(keys: Floats, positions: npt.NDArray[np.int64], head_dim: int, theta: float) -> Floats:
-    """Keys (..., tokens, heads * head_dim) moved on by positions, a number a token; negative: back."""
+    """Return keys, with shape (..., tokens, heads * head_dim), rotated by each token's number of positions.
+
+    Negative numbers rotate back.
+    """
     half = head_dim // 2
     heads = keys.reshape(*keys.shape[:-1], -1, head_dim)
     angles = positions[:, None] * theta ** (-np.arange(half) / half)

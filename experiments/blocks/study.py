@@ -1,4 +1,4 @@
-"""The measurements of one `make blocks`, one after the other."""
+"""Study: the measurements of one `make blocks`, one after the other."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ from experiments.blocks.quality import Judge, Quality
 from kvcodec import CODECS
 
 BLOCK: Final = Shape(320, 64, 4)
-"""A context of one block of 256 tokens, the size of LMCache's chunks, and a tail."""
+"""Documents with a context of one block of 256 tokens, the size of LMCache's chunks, and a tail."""
 CHUNKS: Final = Shape(512, 64, 6)
 CHUNK_TOKENS: Final = 64
 _CALIBRATION: Final = 1000
-"""Added to the seed: the documents on which rivals are calibrated are none of those that are judged."""
+"""Number added to the seed, so that coders are calibrated on other documents than those judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlendResult:
-    """One share of recomputed tokens; `how` is full reuse, blend, prefix reuse or full recomputation."""
+    """Result of one share of recomputed tokens.
+
+    `how` is "full reuse", "blend", "prefix reuse" or "full recomputation".
+    """
 
     how: str
     recomputed: float
@@ -42,7 +45,7 @@ class BlendResult:
     quality: Quality
 
     def fields(self) -> dict[str, Any]:
-        """Return what the summary says of it."""
+        """Return the figures that the summary has."""
         return {"how": self.how, "recomputed": self.recomputed, "flops_saved": self.flops_saved} | (
             self.quality.fields()
         )
@@ -50,26 +53,26 @@ class BlendResult:
 
 @dataclass(slots=True)
 class Findings:
-    """What has been measured so far."""
+    """Findings so far."""
 
     exact: Quality
     sensitivity: Sensitivity
     blends: list[BlendResult] = field(default_factory=list)
     codecs: list[Measured] = field(default_factory=list)
-    """On the first set of documents."""
+    """Figures of each codec on the first set of documents."""
     more: list[tuple[Quality, list[Measured]]] = field(default_factory=list)
-    """On each further set: the exact cache, and the codecs in the same order."""
+    """Quality of the exact cache and figures of the codecs, in the same order, on each further set."""
     more_blends: list[list[BlendResult]] = field(default_factory=list)
-    """On each further set, in the same order."""
+    """Results of blending on each further set, in the same order."""
 
     def blend_intervals(self, place: int) -> dict[str, Interval]:
-        """Return, of the blend at a place, means over all sets of documents with their 95 % intervals."""
+        """Return figures of the blend at a place as means over all sets of documents, with 95 % intervals."""
         rows = [blends[place].quality.fields() for blends in (self.blends, *self.more_blends)]
         names = ("perplexity", "recall", "top1_agreement", "kl")
         return {name: mean_interval([float(row[name]) for row in rows]) for name in names}
 
     def intervals(self, place: int) -> dict[str, Interval]:
-        """Return, of the codec at a place, means over all sets of documents with their 95 % intervals."""
+        """Return figures of the codec at a place as means over all sets of documents, with 95 % intervals."""
         sets = [(self.exact, self.codecs), *self.more]
         rows = [(exact, codecs[place]) for exact, codecs in sets]
         return {
@@ -82,7 +85,7 @@ class Findings:
 
     @property
     def shortfalls(self) -> list[str]:
-        """Why these figures mean nothing, or the default codec is not what it should be."""
+        """Return the reasons why these figures mean nothing, or the default codec falls short."""
         missed = list(self.sensitivity.shortfalls)
         ours = self.of("cachegen", CODECS["cachegen"].default)
         theirs = self.of("lmcache", "its own")
@@ -93,7 +96,7 @@ class Findings:
         return missed
 
     def of(self, codec: str, level: int | str) -> Measured | None:
-        """Return one row."""
+        """Return the first set's figures of a codec at a level, or None."""
         return next((one for one in self.codecs if (one.codec, one.level) == (codec, level)), None)
 
 
@@ -105,7 +108,7 @@ def run_study(
     seeds: int,
     show: Callable[[str], None],
 ) -> Findings:
-    """Measure all of it, on `seeds` sets of documents; `show` hears what was measured last."""
+    """Measure everything on `seeds` sets of documents; calls `show` with what was measured last."""
     judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed))
     sensitivity, blends = _blending(transformer, corpus, samples, seed, judge, show)
     findings = Findings(judge.exact, sensitivity, blends)
@@ -136,7 +139,7 @@ def _codecs(
 
 
 def steps(seeds: int = 1) -> int:
-    """Return how often `show` is called."""
+    """Return how often `run_study` calls `show`."""
     rivals = 2 + len(KVTC_BITS) * len(KVTC_RANGES)
     return seeds * (len(SHARES) + rivals + sum(len(codec.levels) for codec in CODECS.values()))
 
@@ -173,7 +176,7 @@ def _blending(
 
 
 def block_shares(codecs: Sequence[Measured]) -> dict[str, list[float]]:
-    """Of each codec and level the blocks' sizes as shares of plain bfloat16, ascending."""
+    """Return the blocks' sizes by codec and level, as ascending shares of the size in bfloat16."""
     plain = next(one for one in codecs if one.codec == "plain")
     whole = sum(plain.block_bytes) / len(plain.block_bytes)
     return {

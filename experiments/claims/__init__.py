@@ -1,1 +1,1 @@
-"""What merging and pools are worth where many readers need the same blocks: one table of claims."""
+"""Experiment on the worth of merging and pools if many readers need the same blocks: a table of claims."""

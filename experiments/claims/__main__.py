@@ -1,7 +1,8 @@
-"""make claims: what merging and pools are worth where many readers need the same blocks, simulated.
+"""make claims: simulate what merging and pools are worth if many readers need the same blocks.
 
-Each claim compares two systems on the same traffic, seed by seed. Writes results/claims/summary.json,
-claims.md and a picture for each kind of traffic. With TRACE, recorded sessions of agents as well."""
+Each claim compares two systems on the same traffic, seed by seed. The command writes
+results/claims/summary.json, claims.md and a picture for each kind of traffic. With TRACE, it simulates
+recorded sessions of agents too."""
 
 from __future__ import annotations
 
@@ -43,26 +44,26 @@ Figures = Mapping[str, float]
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ClaimsOptions(TraceOptions):
-    """How much is simulated."""
+    """Options of `make claims`, which simulates merging and pools for many readers of the same blocks."""
 
     traffic: tuple[Annotated[str, OneOf(WORKS)], ...] = tuple(WORKS)
     """Generated traffic to simulate."""
     systems: tuple[Annotated[str, OneOf(SYSTEMS)], ...] = tuple(SYSTEMS)
     """Systems to simulate; a claim needs both of its two."""
     requests: Annotated[int, Within(20, 100_000)] = 170
-    """Requests of each simulation."""
+    """Number of requests of each simulation."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """The first seed."""
+    """First seed."""
     seeds: Annotated[int, Within(2, 31)] = 8
-    """Simulations of each case."""
+    """Number of simulations of each case, each with a seed of its own."""
     processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, whole_cores())
-    """Simulations at once."""
+    """Number of simulations that run at once."""
     results: Path = Path("results/claims")
     """Folder for the results."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0; 2 for bad input."""
+    """Run the experiment. Returns exit code 0, or 2 for bad input."""
 
     def parse(given: Sequence[str]) -> ClaimsOptions:
         return read(ClaimsOptions, given, "weir claims", __doc__ or "")
@@ -93,7 +94,7 @@ def _run(screen: Screen, options: ClaimsOptions) -> int:
 def compute(
     works: Mapping[str, Work], options: ClaimsOptions, screen: Screen
 ) -> dict[tuple[str, str], list[Figures]]:
-    """Figures of each traffic and system, in order of seeds."""
+    """Simulate all; returns figures by traffic and system, in order of seeds."""
     cells = [(work, name) for work in works for name in options.systems]
     jobs = [(*cell, seed) for cell in cells for seed in range(options.seed, options.seed + options.seeds)]
 
@@ -116,7 +117,7 @@ def compute(
 
 
 def claim(work: Work, one: str, other: str, measured: Mapping[tuple[str, str], Sequence[Figures]]) -> Claim:
-    """Return the claim of one system over another, from ratios of the same seeds."""
+    """Return the claim of system `one` over system `other`, from ratios of runs with the same seed."""
     ours, theirs = measured[work.name, one], measured[work.name, other]
 
     def ratio(name: str) -> Interval:

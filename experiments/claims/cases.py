@@ -1,4 +1,4 @@
-"""Which traffic and which systems the claims are about, and which two systems each claim compares."""
+"""Cases of the claims: traffic, systems, and the two systems that each claim compares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RDMA_SHARE = SHARES["RDMA as measured"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Traffic, and who serves it."""
+    """Kind of traffic, with the nodes that serve it."""
 
     name: str
     shape: str
@@ -26,7 +26,7 @@ class Work:
     condition: str
     model: str = "llama3-70b-fp8"
     gpus: int = 8
-    """Of a node."""
+    """GPUs of a node."""
 
 
 FREE = "free routing over 16 nodes, no NVLink between them"
@@ -72,7 +72,7 @@ WORKS = {
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One of the study's systems, and the memory that the switch needs for it."""
+    """System of the study, with changes of its scenario and the memory that the switch needs for it."""
 
     base: str
     memory: str
@@ -97,7 +97,7 @@ CLAIMS = (
     ("merging", "lent-87"),
     ("lent-merging", "lent-98"),
 )
-"""The first over the second."""
+"""Pairs of systems: each claim is about the first over the second."""
 
 
 def scenario(
@@ -108,8 +108,10 @@ def scenario(
     trace: Mapping[str, Any],
     block_tokens: int | None = None,
 ) -> Scenario:
-    """Return a system under some traffic; `trace` has fields of a workload that replace the generated
-    shape."""
+    """Return the scenario of the system `name` under some traffic.
+
+    `trace` has fields of a workload that replace the generated traffic; it may be empty.
+    """
     setting = Setting(
         shape=work.shape,
         scheduler=work.scheduler,
@@ -131,7 +133,7 @@ def scenario(
 
 
 def agents_works(options: TraceOptions) -> dict[str, Work]:
-    """Recorded sessions under both kinds of routing; none where no trace is given."""
+    """Return recorded sessions under both kinds of routing; empty if no trace is given."""
     if options.trace is None:
         return {}
     condition = (

@@ -1,11 +1,11 @@
-"""Claims live: merging against none, run on the packet-level emulator and simulated as it carries them out.
+"""Claims of merging over no pool, run on the packet-level emulator and simulated under the same conditions.
 
     python -m experiments.claims.live --seeds=1,2,3       # as root; about a minute a run
 
-Writes results/claims/live.json, and goes on where it was interrupted. Runs with which the machine did not
-keep up are warned of, and run again the next time. Ratios are times to the first token with merging over
-those without, seed by seed. In the emulator readers come at their recorded times, so they do in the
-simulation, too."""
+The command writes results/claims/live.json, and goes on where it was interrupted. It warns of runs with which
+the machine did not keep up, and repeats them the next time. Ratios are times to the first token with merging
+over those without, seed by seed. In the emulator readers come at their recorded times, and so they do in the
+simulation."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ ROWS = {
     "cold-start": ("cold-start:prefix_tokens=8000,own_tokens=500", 9),
     "rollouts": ("rollouts:samples=8,prefix_tokens=8000", 9),
 }
-"""Name -> shape and nodes: one for the writer, and one for each reader."""
+"""Shape and number of nodes by row: one node for the writer, and one for each reader."""
 Record = dict[str, Any]
-"""One run: what it was, simulated, and played."""
+"""Record of one run: row, mode, seed and scale, with the figures simulated and measured ("played")."""
 MODES = ("no_pool", "merging")
 REQUESTS, LINK_GBIT_S = 60, 100.0
 MEAN_S = "mean_s"
-"""Mean time to the first token, in seconds at real scale."""
+"""Key of the mean time to the first token, in seconds at real scale."""
 NEVER = 0x8000
-"""A count of misses that no block reaches, so that nothing is admitted."""
+"""Number of misses that no block reaches, so that nothing is admitted."""
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class LiveOptions:
-    """What is played."""
+    """Options of `python -m experiments.claims.live`."""
 
     rows: tuple[Annotated[str, OneOf(ROWS)], ...] = tuple(ROWS)
-    """Rows to play."""
+    """Rows to run."""
     seeds: tuple[Annotated[int, Within(0, 2**31)], ...] = (1, 2, 3)
     """Seeds of the traffic."""
     scale: Annotated[float, Within(1, 1e9)] = 50_000.0
@@ -65,7 +65,7 @@ class LiveOptions:
 
 
 def scenario(row: str, seed: int) -> Scenario:
-    """Return one storage node, nodes that each serve one reader of an episode."""
+    """Return a row's scenario: one storage node, and a node for the writer and for each reader."""
     shape, nodes = ROWS[row]
     block_gb = make_cost_model("llama3-70b-fp8", "h800").block_bytes / GB
     room = {"gpu_gb": 64.5 * block_gb, "dram_gb": 128.5 * block_gb}
@@ -86,7 +86,7 @@ def scenario(row: str, seed: int) -> Scenario:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0, or 2 where it could not run."""
+    """Run what is missing and print the table. Returns exit code 0, or 2 if it could not run."""
     return run_command(
         arguments,
         lambda given: read(LiveOptions, given, "experiments.claims.live", __doc__ or ""),
@@ -115,7 +115,7 @@ def _run(screen: Screen, options: LiveOptions) -> int:
 
 
 def simulated(emulator: Emulator, mode: str) -> dict[str, float]:
-    """Return what the simulator makes of it."""
+    """Return the simulator's figures for the scenario as the emulator runs it."""
     matched = emulator.matched(mode != "no_pool")
     if mode == "merging":
         matched = matched.changed(control={"report_count": NEVER})
@@ -123,7 +123,7 @@ def simulated(emulator: Emulator, mode: str) -> dict[str, float]:
 
 
 def played(emulator: Emulator, mode: str, opened: OpenNetworks) -> Record:
-    """Return what the emulator measured, and why it does not count."""
+    """Return what the emulator measured, and the reasons why it does not count."""
     run = emulator.run
     engine = make_engine("embedded")
     with opened(run.fabric, engine) as network:
@@ -139,7 +139,7 @@ def played(emulator: Emulator, mode: str, opened: OpenNetworks) -> Record:
 
 
 def _turns(options: LiveOptions) -> Iterator[tuple[str, str, int]]:
-    """All runs, those that are compared one after the other, in both orders."""
+    """Yield row, mode and seed of all runs. The two modes of a pair follow each other, in either order."""
     for seed in options.seeds:
         for row in options.rows:
             for mode in MODES if seed % 2 else MODES[::-1]:
@@ -147,32 +147,35 @@ def _turns(options: LiveOptions) -> Iterator[tuple[str, str, int]]:
 
 
 def _kept(path: Path) -> list[Record]:
-    """Runs of before, so that one that was interrupted goes on."""
+    """Return the runs that are in the file, so that an interrupted command goes on."""
     return list(json.loads(path.read_text())["plays"]) if path.exists() else []
 
 
 def complaints(record: Record) -> Sequence[str]:
-    """Why a run does not count, such as a machine that did not keep up."""
+    """Return the reasons why a run does not count, such as that the machine did not keep up."""
     found: Sequence[str] = record["played"]["complaints"]
     return found
 
 
 def ratios(records: Sequence[Record], row: str, kind: str) -> dict[int, float]:
-    """Return by seed the mean time to the first token with merging over that without."""
+    """Return the mean time to the first token with merging over that without, by seed.
+
+    `kind` is "played" or "simulated". Seeds without both runs are left out.
+    """
     times = {(one["seed"], one["mode"]): one[kind][MEAN_S] for one in records if one["row"] == row}
     whole = sorted({seed for seed, _ in times if all((seed, mode) in times for mode in MODES)})
     return {seed: times[seed, "merging"] / times[seed, "no_pool"] for seed in whole}
 
 
 def compared(records: Sequence[Record], row: str) -> tuple[Interval, Interval, Interval]:
-    """Return the ratio live, simulated, and how far they are apart, seed by seed; of one seed at least."""
+    """Return the ratio live, the ratio simulated and their difference, as means over at least one seed."""
     live, ours = (ratios(records, row, kind) for kind in ("played", "simulated"))
     apart = [live[seed] - ours[seed] for seed in live]
     return mean_interval(list(live.values())), mean_interval(list(ours.values())), mean_interval(apart)
 
 
 def _table(records: Sequence[Record]) -> Table:
-    """Each row, and whether the 95 % interval of the difference contains 0."""
+    """Return the table of all rows; live and simulated agree if the difference's interval contains 0."""
     columns = ("traffic", "seeds", "live", "simulated", "apart", "agree")
     table = Table(*columns, title="time to first token, merging over none")
     for row in dict.fromkeys(one["row"] for one in records):

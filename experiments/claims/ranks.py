@@ -1,4 +1,4 @@
-"""The table of ways in which ranks of an MLA model get the KV that they all need."""
+"""Table of ways in which ranks of an MLA model get the KV that they all need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES = {
 
 
 def table(tokens: int = TOKENS) -> list[str]:
-    """Return the lines of a Markdown table: milliseconds, and copies that storage nodes send."""
+    """Return the lines of a Markdown table: milliseconds, and number of copies that storage nodes send."""
     lines = ["| ranks | " + " | ".join(WAYS) + " |", "|---" * (1 + len(WAYS)) + "|"]
     for name, ranks in PLACES.items():
         size = ranks.kv_bytes(tokens)

@@ -1,4 +1,4 @@
-"""The claims as a table and as pictures."""
+"""Report of the claims: a table and pictures."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TITLES = (
 )
 
 LEAST_CHANGE = 0.0005
-"""A ratio nearer to 1 is written as 1."""
+"""Least difference from 1 at which a ratio may be bold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one system does over another: ratios, with 95 % intervals over seeds."""
+    """Claim of one system over another: ratios, with 95 % intervals over seeds."""
 
     work: Work
     system: str
@@ -42,7 +42,7 @@ class Claim:
     seeds: int
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the claim as an object of summary.json."""
         return {
             "traffic": self.work.name,
             "condition": self.work.condition,
@@ -59,7 +59,7 @@ class Claim:
 
 
 def write_table(path: Path, claims: Sequence[Claim]) -> Path:
-    """Write the claims in Markdown; bold are ratios whose 95 % interval does not contain 1."""
+    """Write the claims in Markdown. Ratios whose 95 % interval does not contain 1 are bold."""
     lines = ["| " + " | ".join(TITLES) + " |", "|" + "---|" * len(TITLES)]
     for one in claims:
         ratios = [_ratio(ratio) for ratio in one.ratios.values()]
@@ -77,7 +77,7 @@ def write_table(path: Path, claims: Sequence[Claim]) -> Path:
 
 
 def draw(folder: Path, work: Work, means: Mapping[str, Mapping[str, float]]) -> Path:
-    """Draw the mean and p99 time to first token under each system."""
+    """Draw the mean and p99 time to the first token under each system; returns the file's path."""
     figure, axes = panels(1, 2, (9.0, 3.2), sharey=True)
     names = list(means)[::-1]
     for axis, name, title in zip(axes, ("ttft_mean_s", "ttft_p99_s"), ("mean", "p99"), strict=True):

@@ -1,1 +1,1 @@
-"""make engines: vLLM on a Mininet star, its KV cache recomputed, in storage nodes, in the pool, in rivals."""
+"""make engines: run vLLM on a Mininet star, with KV cache from storage nodes, the pool, or other systems."""

@@ -1,4 +1,4 @@
-"""make engines: vLLM, its KV cache recomputed, in storage nodes and in the pool; links at real rates."""
+"""make engines: compare vLLM that recomputes KV cache with vLLM that loads it, over links at real rates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: identical outputs, and the pool paid; 1: not so; 2: it could not run."""
+    """Run the experiment; returns its exit code.
+
+    It is 0 if all outputs are identical and the pool saves enough time, 1 if not, and 2 if it could not run.
+    """
     return run_command(arguments, parse_options, _run)
 
 
@@ -47,7 +50,7 @@ def _run(screen: Screen, options: EnginesOptions) -> int:
 
 
 def _play(screen: Screen, options: EnginesOptions) -> Play:
-    """The summary is written after each mode: an interrupted run leaves what it has."""
+    """Run all modes. The summary is written after each, so that an interrupted run leaves its results."""
     engine = make_engine(options.engine)
     asks = make_asks(options)
     with screen.progress() as progress:
@@ -74,7 +77,7 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
 
 
 def make_model() -> Path:
-    """Return the model's folder, made when it is not there yet."""
+    """Return the model's folder, and make the model first if it is not there. Raises ProcessError."""
     folder = ROOT / "build" / "engines" / model.NAME
     if not ENGINE_PYTHON.exists():
         raise ProcessError(f"{ENGINE_PYTHON} is missing: run scripts/setup-engines.sh, or make engines")

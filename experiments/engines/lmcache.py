@@ -1,4 +1,4 @@
-"""LMCache between vLLM and the pool: its server on each node, with our adapter as its second level."""
+"""LMCache between vLLM and the pool: its server on each node, with Weir's adapter as second level."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from topologies.process import end_process
 
 PORT = 5655
 L1_GB = 1
-"""LMCache's own memory on a node: what it has there, it does not ask the pool for."""
+"""Gigabytes of LMCache's own memory on a node. LMCache does not ask the pool for chunks that it has there."""
 START_TIMEOUT_S = 180.0
 
 
 def transfer() -> dict[str, Any]:
-    """KVTransferConfig of an engine beside its server."""
+    """Return the KVTransferConfig of an engine whose node has a server of LMCache."""
     return {
         "kv_connector": "LMCacheMPConnector",
         "kv_role": "kv_both",
@@ -33,8 +33,10 @@ def transfer() -> dict[str, Any]:
 
 @contextmanager
 def servers(stage: Stage, counts: dict[str, Any]) -> Iterator[None]:
-    """Run a server on each node in the `with` block; at the end `counts` has what their adapters moved, all
-    together."""
+    """Run a server on each node during the `with` block.
+
+    Afterwards `counts` has the sums of what the servers' adapters counted.
+    """
     directory = stage.directory("lmcache")
     with ExitStack() as stack:
         for node in NODES:

@@ -1,9 +1,9 @@
-"""A model made on this machine: Llama's architecture, random weights, nothing downloaded.
+"""Model that is made on this machine without a download: Llama's architecture, random weights.
 
     python -m experiments.engines.model FOLDER     (in the engines' environment)
 
-Multi-query attention keeps its KV cache small against what computing it takes: at 1 Gbit/s and on two cores,
-fetching a block has to be shorter than computing it, as it is with a large model on a GPU.
+Multi-query attention keeps its KV cache small compared with the work of computing it. At 1 Gbit/s and on two
+cores, fetching a block must take less time than computing it, as with a large model on a GPU.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def make(folder: Path, hidden: int = 1024, layers: int = LAYERS) -> None:
 
 
 def main() -> int:
-    """Read the command line, make the model; the exit code is 0."""
+    """Read the command line and make the model. Returns exit code 0."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.engines.model",
         description="Make a Llama of random weights (730 MB), in the engines' environment.",

@@ -1,7 +1,8 @@
-"""Mooncake's store as a rival, under the same connector: vLLM's own connector for it needs CUDA.
+"""Connector of Mooncake's store, for comparison. It shares its code with the pool's connector.
 
-Master, metadata and memory are on the first home (`experiments.engines.mooncake_node`). Everything but where
-objects go to and come from is `engines.vllm.connector`: keys, layers in objects, loading layer by layer.
+vLLM's own connector of Mooncake needs CUDA. Master, metadata and memory are on the first home
+(`experiments.engines.mooncake_node`). Keys, layers in objects and loading layer by layer are those of
+`engines.vllm.connector`; only the store of the objects differs.
 """
 
 from __future__ import annotations
@@ -22,21 +23,24 @@ from hostlib.engine.pool import Block
 from hostlib.protocol.seal import Seal
 
 TRANSFER_BYTES = 64 << 20
-"""Memory that Mooncake's client keeps for transfers."""
+"""Bytes of memory that Mooncake's client keeps for transfers."""
 BATCH = 16
-"""Objects a call: large enough for few calls, small enough for layers to arrive one after the other."""
+"""Objects a call: enough for few calls, and few enough that layers arrive one after the other."""
 
 _opened: dict[str, MooncakePool] = {}
 _opening = threading.Lock()
 
 
 class MooncakePool:
-    """What the connector needs of `hostlib.engine.BlockingPool`, of Mooncake."""
+    """Mooncake's store behind those methods of `hostlib.engine.BlockingPool` that the connector needs.
+
+    Raises RuntimeError if Mooncake's client can't be set up.
+    """
 
     def __init__(self, config: PoolConfig, space: KvSpace) -> None:
         self.config = config
         self.space, self.seal, self.users = space, Seal(config.tenant, config.secret_bytes()), 0
-        self.blocks = KvPool(None, config, self.seal, space)  # type: ignore[arg-type] # names objects, no more
+        self.blocks = KvPool(None, config, self.seal, space)  # type: ignore[arg-type] # it only names objects
         self._stats, self._address = PoolStats(), config.address
         self._loads, self._stores = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._store = MooncakeDistributedStore()
@@ -49,11 +53,11 @@ class MooncakePool:
             raise RuntimeError(f"Mooncake's client could not be set up: {code}")
 
     def join(self) -> bool:
-        """Mooncake has no handshake: the keys alone keep parameters apart."""
+        """Return True: Mooncake has no handshake, and keys alone keep different parameters apart."""
         return True
 
     def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
-        """Return how many blocks of a chain are there, of every rank, from number `first` on."""
+        """Begin to ask how many blocks of a chain, from number `first` on, are there for all ranks."""
         last, ranks = len(self.space.object_bytes) - 1, range(self.space.shard_count)
         per_rank = [
             self.blocks.references(block_keys, last, rank=rank * self.space.ranks_of_shard)[first:]
@@ -69,7 +73,10 @@ class MooncakePool:
         return self._loads.submit(ask)
 
     def begin_load(self, items: Sequence[Item], on_moved: OnMoved) -> Future[list[bool]]:
-        """Objects into their buffers, in their order."""
+        """Begin to load objects into their buffers, in order; the result says for each whether it arrived.
+
+        `on_moved` is called with each object's number and whether it arrived.
+        """
 
         def load() -> list[bool]:
             arrived: list[bool] = []
@@ -92,14 +99,17 @@ class MooncakePool:
 
     @property
     def is_answering(self) -> bool:
-        """Return whether it is worth asking."""
+        """Return True: Mooncake is always asked."""
         return True
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
-        """Nothing: a look-up asks for all that it needs."""
+        """Do nothing: each look-up asks Mooncake for all that it needs."""
 
     def begin_store_blocks(self, blocks: Sequence[Block]) -> Future[int]:
-        """Offer blocks, the last object of each at the end. They are copied at once."""
+        """Begin to store blocks, whose content is copied before this returns.
+
+        The result is the number of blocks if all were stored, or 0.
+        """
         read = [block() if callable(block) else block for block in blocks]
         objects = [block for block in read if block is not None]
 
@@ -113,11 +123,11 @@ class MooncakePool:
         return self._stores.submit(store)
 
     def stats(self) -> dict[str, Any]:
-        """Counters; all that was loaded came from Mooncake."""
+        """Return the counters; bytes loaded from Mooncake count as loaded from storage nodes."""
         return self._stats.report()
 
     def close(self) -> None:
-        """With its last user it ends."""
+        """Close the store if this is its last user."""
         with _opening:
             self.users -= 1
             if self.users:
@@ -129,7 +139,7 @@ class MooncakePool:
 
 
 def open_mooncake(config: PoolConfig, space: KvSpace) -> MooncakePool:
-    """Return the pool for scheduler and worker."""
+    """Return the pool at an address, which scheduler and worker of a process share."""
     with _opening:
         if config.address not in _opened:
             _opened[config.address] = MooncakePool(config, space)
@@ -138,14 +148,14 @@ def open_mooncake(config: PoolConfig, space: KvSpace) -> MooncakePool:
 
 
 def opened() -> list[MooncakePool]:
-    """Return what this process has open."""
+    """Return the pools that this process has open."""
     return list(_opened.values())
 
 
 class MooncakeConnectorOfWeir(WeirConnector):
-    """See the module."""
+    """Connector of vLLM that stores objects in Mooncake."""
 
-    _open_pool = staticmethod(open_mooncake)  # type: ignore[assignment] # what is needed of it
+    _open_pool = staticmethod(open_mooncake)  # type: ignore[assignment] # it has the methods that the connector calls
 
 
 def _address(item: Item) -> int:

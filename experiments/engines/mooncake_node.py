@@ -20,7 +20,7 @@ START_TIMEOUT_S = 60.0
 
 
 def main(address: str) -> int:
-    """Serve until stdin ends."""
+    """Serve until stdin says "stop" or ends. Returns exit code 0, or 2 if the memory can't be set up."""
     command = [
         str(Path(sys.executable).with_name("mooncake_master")),
         f"--rpc_port={MASTER_PORT}",

@@ -1,4 +1,4 @@
-"""results/engines/report.html."""
+"""Page of the experiment: results/engines/report.html."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.page import Section, bars, write_report
 
 
 def write_page(folder: Path, about: Mapping[str, object], modes: Mapping[str, ModeResult]) -> Path:
-    """Write the page, a row for each mode; return its path."""
+    """Write the page into `folder`, with a row for each mode; returns its path."""
     titles = (
         "mode", "requests", "identical outputs", "TTFT p50, ms", "TTFT p99, ms", "between tokens p50, ms",
         "between tokens p99, ms", "TTFT of new prefixes p50, ms", "KV from the switch, MB",

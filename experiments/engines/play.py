@@ -1,4 +1,4 @@
-"""All modes, in turns: the same requests; engines stay where their configuration does."""
+"""Run of all modes in turns with the same requests. Modes of the same configuration share their engines."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 COUNTS = ("hit_tokens", "pool_bytes", "store_bytes", "merged", "stored_bytes")
 
 OnProgress = Callable[[str, int], None]
-"""Called with what is going on and the requests served in this mode so far."""
+"""Function that is called with what is going on and the number of requests served in this mode so far."""
 
 
 class Play:
-    """Results by mode, as they come."""
+    """Run of the experiment: `modes` has the results so far, `damaged` those with damaged KV."""
 
     def __init__(self, options: EnginesOptions, stage: Stage, asks: Asks, on_progress: OnProgress) -> None:
         self.modes: dict[str, ModeResult] = {}
@@ -31,7 +31,7 @@ class Play:
         self._served: dict[str, list[Served]] = {}
 
     def run(self) -> Iterator[str]:
-        """Yields each mode when it is done; recomputing comes first, as all others are compared with it."""
+        """Run all modes; yield each when it is done. Recomputing comes first, to compare others with it."""
         with self._engines({}) as alone:
             yield self._measure(RECOMPUTE, alone)
         with ExitStack() as until_the_end:
@@ -49,9 +49,10 @@ class Play:
     def _connected(
         self, mode: str, engines: dict[str, Engine], until_the_end: ExitStack, *, is_last: bool
     ) -> str:
-        """The engines look for the network when they start, and stay for the other modes and rounds.
+        """Run a mode in which engines use Weir's connector.
 
-        What they load is damaged after the last one.
+        The engines start in the first such run, because they look for the network when they start, and serve
+        all others too. After the last one, the KV that they load is damaged.
         """
         with self._stage.mode(mode):
             if not engines:
@@ -67,7 +68,7 @@ class Play:
             return self._measure(MOONCAKE, engines)
 
     def _lmcache(self) -> str:
-        """What its servers moved is known when they have ended."""
+        """Run LMCache. The counts of its servers are known only after they have ended."""
         moved: dict[str, Any] = {}
         transfer = dict.fromkeys(NODES, lmcache.transfer())
         with (
@@ -98,7 +99,7 @@ class Play:
         return self._served[RECOMPUTE][0].trace
 
     def _serve(self, mode: str, engines: dict[str, Engine]) -> Served:
-        """All requests, one after the other."""
+        """Serve all requests, one after the other, with engines whose own caches are emptied first."""
         replies: list[Reply] = []
         for engine in engines.values():
             engine.tell("forget", "forgot")
@@ -110,7 +111,7 @@ class Play:
         return Served(replies[:count], replies[count:], _since(before, _total(engines)))
 
     def _damage(self, engines: dict[str, Engine]) -> Damage:
-        """The last request again, its KV loaded anew and damaged on its way into the engine's memory."""
+        """Repeat the last request with KV that is damaged on its way into the engine's memory."""
         ask, engine = self._asks.trace[-1], engines[self._asks.trace[-1].node]
         engine.tell("forget", "forgot")
         engine.tell("damage", "damaging")

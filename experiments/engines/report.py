@@ -1,4 +1,4 @@
-"""The table at the end, and the sentence that says what it shows."""
+"""Table at the end of a run, and the list of what is not as it must be."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from experiments.engines.options import MOONCAKE, POOL, RECOMPUTE
 from experiments.engines.result import Damage, ModeResult
 
 GOAL = 0.7
-"""Of the median time to first token, against recomputing."""
+"""Median time to the first token with the pool over that of recomputing, which must be below this."""
 
 
 def print_report(
     console: Console, title: str, modes: Mapping[str, ModeResult], damaged: Damage | None
 ) -> None:
-    """Rows are what was measured, columns are modes."""
+    """Print the table, with a row for each figure and a column for each mode."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for name in modes:
@@ -54,7 +54,7 @@ def print_report(
 
 
 def shortfalls(modes: Mapping[str, ModeResult], damaged: Damage | None) -> list[str]:
-    """Return what is not as it must be; empty when all is well."""
+    """Return what is not as it must be; empty if all is well."""
     found = [
         f"{name}: {mode.requests - mode.identical} of {mode.requests} requests were answered otherwise"
         for name, mode in modes.items()
@@ -71,7 +71,7 @@ def shortfalls(modes: Mapping[str, ModeResult], damaged: Damage | None) -> list[
 
 
 def _to(rival: Sequence[float], mode: ModeResult) -> str:
-    """The mean of the rounds' ratios with its interval; nothing for a mode with fewer rounds."""
+    """Return the mean of the rounds' ratios with its interval; "" if the numbers of rounds differ."""
     if len(mode.round_ttft_ms) != len(rival):
         return ""
     return f"{mean_interval([one / other for one, other in zip(mode.round_ttft_ms, rival, strict=True)]):.2f}"

@@ -1,4 +1,4 @@
-"""What the engines are asked: first each prefix once, of the first engine, then a trace over both. Pure."""
+"""Requests to the engines: first each prefix once, to the first engine, then a trace over both. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODES = ("node1", "node2")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request."""
+    """Request to the engine on a node."""
 
     node: str
     tokens: list[int]
@@ -24,12 +24,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """The same for every mode."""
+    """Requests of a run, the same in every mode."""
 
     first: list[Ask]
-    """Each prefix for the first time: computed by node1 whatever the mode."""
+    """First request of each prefix, which node1 computes in every mode."""
     trace: list[Ask]
-    """Prefixes by Zipf's law, one request after the other, the engines by turns."""
+    """Requests to the engines in turns, one after the other, with prefixes by Zipf's law."""
 
 
 def make_asks(options: EnginesOptions) -> Asks:

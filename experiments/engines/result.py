@@ -1,4 +1,4 @@
-"""From the engines' replies to results/engines/summary.json."""
+"""Results of the engines' replies, and results/engines/summary.json."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from engines.conformance.comparison import TOLERANCE, Reply, difference
 
 @dataclass(frozen=True, slots=True)
 class ModeResult:
-    """The trace in one mode."""
+    """Result of the trace in one mode."""
 
     requests: int
     identical: int
-    """Requests with the tokens of recomputing, and log-probabilities within the tolerance."""
+    """Number of requests with recomputing's tokens, and log-probabilities within the tolerance."""
     max_logprob_diff: float
     ttft_ms: Percentiles
     tbt_ms: Percentiles
     hit_tokens: int
-    """Prompt tokens that vLLM counted as hits of its connector."""
+    """Number of prompt tokens that vLLM counted as hits of its connector."""
     pool_bytes: int
-    """KV that the engines loaded, served by the switch."""
+    """Bytes of KV that the engines loaded from the switch."""
     store_bytes: int
-    """KV that the engines loaded, served by storage nodes, or by a rival."""
+    """Bytes of KV that the engines loaded from storage nodes, or from Mooncake."""
     merged: int
-    """Fragments that came as a copy of the reply to another node."""
+    """Number of fragments that arrived as a copy of the reply to another node."""
     first_ms: Percentiles
-    """Time to first token where each prefix was new: what storing what was computed costs."""
+    """Time to the first token of requests with a new prefix, which shows what storing its KV costs."""
     own_tokens: int
-    """Prompt tokens that the engines had in their own caches."""
+    """Number of prompt tokens that the engines had in their own caches."""
     failed: dict[str, int]
-    """Objects that could not be moved, by error."""
+    """Number of objects that could not be moved, by error."""
     round_ttft_ms: list[float]
-    """Median time to first token of each round."""
+    """Median time to the first token of each round."""
     round_first_ms: list[float]
-    """Median time to first token of the new prefixes of each round."""
+    """Median time to the first token of the new prefixes of each round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The replies of one round of a mode, and the counts of both engines during it, added up."""
+    """Replies of one round of a mode, and the sums of both engines' counts during it."""
 
     first: list[Reply]
     trace: list[Reply]
@@ -55,19 +55,19 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One request that continues a prefix whose loaded KV was damaged on purpose."""
+    """Difference that KV damaged on purpose makes to a request's output."""
 
     tokens_changed: int
     max_logprob_diff: float
 
     @property
     def noticed(self) -> bool:
-        """Return whether the comparison fails, as it must."""
+        """Return whether the comparison finds the damage, as it must."""
         return self.max_logprob_diff > TOLERANCE or self.tokens_changed > 0
 
 
 def evaluate(rounds: Sequence[Served], reference: Sequence[Reply]) -> ModeResult:
-    """Return the figures of all rounds together; `reference` are recomputing's replies to the same trace."""
+    """Return the figures of all rounds together; `reference` has recomputing's replies to the same trace."""
     first = [reply for served in rounds for reply in served.first]
     trace = [reply for served in rounds for reply in served.trace]
     expected = [*reference] * len(rounds)

@@ -1,6 +1,7 @@
-"""The network and the engines on it: switch, controller and storage nodes anew for each mode, vLLM stays.
+"""Network and engines: switch, controller and storage nodes start anew for each mode, engines may stay.
 
-The engines run in their own environment and speak to us in JSON lines (`experiments.engines.vllm_node`).
+The engines run in their own environment and exchange JSON lines with this process
+(`experiments.engines.vllm_node`).
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ START_TIMEOUT_S = 240.0
 SERVE_TIMEOUT_S = 120.0
 FLOAT_BYTES = 4
 BATCHED_TOKENS = 512
-"""Longer prompts are computed in chunks."""
+"""Most tokens that an engine computes at once; longer prompts are computed in chunks."""
 STORE_BYTES = 2 << 30
 LMCACHE_CHUNK_TOKENS = 256
-"""Its default."""
+"""Tokens of a chunk of LMCache: its default."""
 
 
 class Stage:
-    """A running network and what is on it."""
+    """Running network, on which processes of a mode are started and ended."""
 
     def __init__(self, options: EnginesOptions, network: Network, artifacts: Artifacts, model: Path) -> None:
         self._options, self._network, self._artifacts = options, network, artifacts
@@ -49,7 +50,7 @@ class Stage:
 
     @contextmanager
     def mode(self, mode: str) -> Iterator[None]:
-        """Switch, controller and empty storage nodes for as long as the mode lasts."""
+        """Run switch, controller and empty storage nodes during the `with` block."""
         directory = self.directory(mode)
         self._network.start_switches()
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -74,8 +75,10 @@ class Stage:
 
     @contextmanager
     def mooncake(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """Run the rival on the first storage node, where the switch only forwards; yield each engine's
-        KVTransferConfig."""
+        """Run Mooncake on the first storage node, with a switch that only forwards.
+
+        Yields each engine's KVTransferConfig.
+        """
         directory = self.directory(MOONCAKE)
         self._network.start_switches()
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -105,7 +108,10 @@ class Stage:
 
     @contextmanager
     def engines(self, transfer: dict[str, dict[str, Any]]) -> Iterator[dict[str, Engine]]:
-        """vLLM on every node; `transfer` is each node's KVTransferConfig, none for an engine by itself."""
+        """Run vLLM on every node during the `with` block.
+
+        `transfer` has the KVTransferConfig by node; a node that it lacks has an engine without a connector.
+        """
         directory = self.directory("engines")
         engines = {name: self._engine(name, directory, transfer.get(name)) for name in NODES}
         try:
@@ -119,13 +125,13 @@ class Stage:
                 engine.stop()
 
     def settings(self, node: str) -> dict[str, Any]:
-        """Of the pool, as a node's engine has them."""
+        """Return the settings of the pool for a node's engine: its address and the homes."""
         hosts = self._network.fabric.hosts
         homes = [str(hosts[name].ipv4) for name in self._network.fabric.stores]
         return {"address": str(hosts[node].ipv4), "homes": homes}
 
     def connector(self, node: str) -> dict[str, Any]:
-        """KVTransferConfig of an engine that uses the pool."""
+        """Return the KVTransferConfig of an engine that uses the pool."""
         return {
             "kv_connector": "WeirConnector",
             "kv_connector_module_path": "engines.vllm.connector",
@@ -158,7 +164,7 @@ class Stage:
         return Engine(LineProcess(node, command, directory / f"{node}.log", popen))
 
     def popen(self, host: str, directory: Path, command: Sequence[str], **options: Any) -> Any:
-        """Start a process of the engines' environment on a host, and return it."""
+        """Start a process with the engines' environment variables on a host, and return it."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **ENVIRONMENT}
         return self._network.popen(host, command, env=environment, cwd=str(directory), **options)
 
@@ -201,14 +207,14 @@ class Stage:
 
 
 class Engine:
-    """One engine's process."""
+    """Process of an engine."""
 
     def __init__(self, process: LineProcess) -> None:
         self._process = process
         self._counted: dict[str, Any] = {}
 
     def serve(self, asks: Sequence[Ask], output_tokens: int) -> list[dict[str, Any]]:
-        """Requests that are there at the same time; their replies."""
+        """Send requests that the engine serves together; returns their replies. Raises ProcessError."""
         requests = [{"tokens": ask.tokens, "output_tokens": output_tokens} for ask in asks]
         self._process.send("run " + json.dumps({"requests": requests}))
         said = self.expect("served", SERVE_TIMEOUT_S)
@@ -216,16 +222,16 @@ class Engine:
         return list(said["replies"])
 
     def counts(self) -> dict[str, Any]:
-        """Counters since the engine started, as of its last reply."""
+        """Return the counters since the engine started, as of its last reply."""
         return self._counted
 
     def tell(self, command: str, answer: str) -> None:
-        """A command that does no work."""
+        """Send a command, and wait for its answer. Raises ProcessError."""
         self._process.send(command)
         self.expect(answer, SERVE_TIMEOUT_S)
 
     def expect(self, event: str, timeout_s: float) -> dict[str, Any]:
-        """Return the next event of that name; ProcessError when the engine ends, or says nothing in time."""
+        """Return the next event of that name; raises ProcessError if the engine ends or is silent."""
         while True:
             try:
                 _, said = self._process.events.get(timeout=timeout_s)
@@ -237,7 +243,7 @@ class Engine:
                 return dict(said)
 
     def tell_to_stop(self) -> None:
-        """Have it end, without waiting for that."""
+        """Tell the engine to end, without waiting for it."""
         self._process.stopping = True
         self._process.send("stop")
 
@@ -253,24 +259,29 @@ def object_bytes(options: EnginesOptions) -> int:
 
 
 def object_fragments(options: EnginesOptions) -> int:
-    """Values, and so slots of the pool, that an object takes."""
+    """Return the number of values, and so of the pool's slots, that an object takes."""
     return fragment_count(object_bytes(options))
 
 
 def _fragments(mode: str, options: EnginesOptions) -> int:
-    """Of the largest object that the engines store: LMCache's chunks have all layers of more tokens."""
+    """Return the fragments of the largest object that the engines store.
+
+    LMCache's chunks have all layers of more tokens.
+    """
     if mode == LMCACHE:
         return fragment_count(LMCACHE_CHUNK_TOKENS * LAYERS * 2 * KV_HEADS * HEAD * FLOAT_BYTES)
     return object_fragments(options)
 
 
 def pool_size(options: EnginesOptions, fragments: int | None = None) -> PoolSize:
-    """Return the pool of the switch; `fragments` are those of the largest object, by default of one that the
-    connector stores."""
+    """Return the size of the switch's pool.
+
+    `fragments` is the number of fragments of the largest object; default: of an object of Weir's connector.
+    """
     each = object_fragments(options)
     return PoolSize(options.pool_blocks, options.pool_blocks * each, fragments or each)
 
 
 def make_fabric(options: EnginesOptions) -> Fabric:
-    """Two engines and the storage nodes on one switch, at real rates."""
+    """Return a star of two engines and the storage nodes on one switch, with links at real rates."""
     return star(len(NODES), options.stores, options.link_gbit_s * 1e9)

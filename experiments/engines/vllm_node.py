@@ -1,4 +1,4 @@
-"""One vLLM engine as a process of the experiment, in the engines' environment, on its node of the network.
+"""Process of one vLLM engine, in the engines' environment, on its node of the network.
 
     python -m experiments.engines.vllm_node CONFIG.json
 
@@ -30,12 +30,12 @@ ENVIRONMENT = {
     "LMCACHE_TRACK_USAGE": "false",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "OMP_WAIT_POLICY": "passive",  # an engine that waits leaves the cores to the other
-    "PYTHONHASHSEED": "0",  # LMCache's names of chunks
+    "PYTHONHASHSEED": "0",  # LMCache names chunks by Python's hash
 }
 
 
 class Node:
-    """An engine and what it said."""
+    """Engine of vLLM, which runs in this process."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         from vllm import LLM
@@ -65,7 +65,7 @@ class Node:
         self._numbered = 0
 
     def serve(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Serve all requests at once; return each one's tokens, log-probabilities and times."""
+        """Serve all requests together; return each one's tokens, log-probabilities and times."""
         from vllm import SamplingParams
 
         engine = self.llm.llm_engine
@@ -93,7 +93,7 @@ class Node:
         return [_summary(reply) for reply in replies.values()]
 
     def abort(self, tokens: list[int]) -> int:
-        """Abort a request in the middle; requests that are unfinished afterwards, which must be 0."""
+        """Abort a request after its first step; returns how many requests are unfinished, which must be 0."""
         from vllm import SamplingParams
 
         engine = self.llm.llm_engine
@@ -116,8 +116,11 @@ class Node:
 
 
 def _vars(value: Any) -> dict[str, Any]:
-    """vLLM looks into everything that is imported for kernels of Triton. What wraps another object, as the
-    functions of llvmlite do, which LMCache imports, has that one's attributes."""
+    """Return the attributes of an object, or none if it wraps another one.
+
+    vLLM looks for kernels of Triton in everything that is imported. LMCache imports llvmlite, whose functions
+    are such wrappers, with the attributes of the wrapped object.
+    """
     found = vars(value)
     return found if isinstance(found, dict) else {}
 
@@ -138,7 +141,7 @@ def _summary(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def damage() -> None:
-    """Every block that comes from now on has its numbers' signs turned before the engine gets it."""
+    """Damage all KV that is loaded from now on: each number's sign is flipped before the engine gets it."""
     import numpy as np
 
     from engines.vllm.tensors import KvTensors
@@ -152,7 +155,7 @@ def damage() -> None:
 
 
 def counter(llm: Any, name: str) -> int:
-    """Return one of vLLM's own counters."""
+    """Return one of vLLM's own counters, summed over its labels."""
     metrics = (metric for metric in llm.get_metrics() if metric.name == f"vllm:{name}")
     return sum(int(metric.value) for metric in metrics if hasattr(metric, "value"))
 
@@ -170,11 +173,11 @@ def _say(event: str, **details: Any) -> None:
 
 
 def main(path: str) -> int:
-    """Serve until told to stop."""
+    """Serve until stdin says "stop" or ends. Returns exit code 0."""
     os.environ.update(ENVIRONMENT)
     config = json.loads(Path(path).read_text(encoding="utf-8"))
     os.environ.update({"OMP_NUM_THREADS": str(config["threads"])})
-    if config.get("processes"):  # as vLLM does by itself: engine and workers in processes of their own
+    if config.get("processes"):  # engine and workers in processes of their own, as by default in vLLM
         del os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"]
     started_s = time.monotonic()
     node = Node(config)

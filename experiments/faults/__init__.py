@@ -1,1 +1,1 @@
-"""What faults cost those who use the network while they happen (`make faults`, `make intruders`)."""
+"""Experiments on faults and attacks while nodes work (`make faults`, `make soak`, `make intruders`)."""

@@ -1,8 +1,8 @@
-"""make faults: parts of a network are killed, stopped and cut off while nodes read and write.
+"""make faults: kill, stop and cut off parts of a network while nodes read and write.
 
-Nodes write durable blocks at two homes and read them again, and know by themselves what is right. Before the
-fault, while it is there and after it has gone, each operation is timed; then everything is killed and started
-again, and all that was acknowledged is read back. Needs root.
+Nodes write durable blocks at two homes, read them, and compare what they read with what they wrote. Each
+operation is timed, before, during and after the fault. Then all parts are killed and started again, and every
+acknowledged block is read back. Needs root.
 """
 
 from __future__ import annotations
@@ -42,22 +42,26 @@ SIZES = {"star": {}, "leafspine": {"leaves": 2, "spines": 2}}
 LINK_BIT_S = 100e6
 START_DELAY_S = 0.3
 BROKEN_OFF = (ExperimentError, TopologyError, grpc.RpcError, OSError)
-"""What ends one case and not the others."""
+"""Errors that end one case, while the others go on."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: nothing wrong, lost or failed that should not be; 1: not so; 2: it could not run."""
+    """Run the experiment; returns its exit code.
+
+    It is 0 if no block was wrong or lost and no operation failed that should not, 1 if not, and 2 if it could
+    not run.
+    """
     return run_command(arguments, lambda given: parse_options(given, "weir faults", __doc__ or ""), play_all)
 
 
 def play_all(screen: Screen, options: FaultsOptions) -> int:
-    """Play all cases and write what comes of them; the exit code."""
+    """Run all cases and write their results; returns the exit code."""
     check_machine()
     results: list[Result] = []
     try:
         for topology in options.topologies:
             _play_topology(screen, options, topology, results)
-    finally:  # an interrupt, too, leaves what was measured
+    finally:  # an interrupted run also leaves its results
         about = _about(options)
         _write(options, results)
         busy = {f"{one.fault} on {one.topology}": one.cpu for one in results}
@@ -67,7 +71,7 @@ def play_all(screen: Screen, options: FaultsOptions) -> int:
 
 
 def _play_topology(screen: Screen, options: FaultsOptions, topology: str, results: list[Result]) -> None:
-    """Add the result of each case, also of one that breaks off, and write what there is."""
+    """Run a topology's cases. Add each result, also of a case that breaks off, and write all so far."""
     names = _names(options, topology)
     if not names:
         return
@@ -91,19 +95,21 @@ def _play_topology(screen: Screen, options: FaultsOptions, topology: str, result
 
 
 def _names(options: FaultsOptions, topology: str) -> list[str]:
-    """The cases of a topology."""
+    """Return the names of the cases chosen that run on a topology."""
     return [name for name in options.cases if topology in CASES[name].topologies]
 
 
 def compile_program(network: Network, fragments: int) -> Artifacts:
-    """With losses on request, and a pool as the clusters use it."""
+    """Compile the P4 program with the clusters' pool, and with losses on request."""
     size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
     return network.compile(PROGRAM, size.defines | {"FAULTS": 1})
 
 
 def play(network: Network, artifacts: Artifacts, options: FaultsOptions, name: str) -> Result:
-    """Play one case on a running network and return its result; raises ProcessError when a part that should
-    live does not."""
+    """Run one case on a running network and return its result.
+
+    Raises ProcessError if a part ends that should live.
+    """
     case = CASES[name]
     with contextlib.ExitStack() as stack:
         disks: dict[str, Path] = {}

@@ -1,4 +1,4 @@
-"""What an intruder sends: frames of each attack, under keys that others use and as who it is not."""
+"""Frames of each attack of an intruder, with keys of others or in the name of others."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from hostlib.protocol.transfer import BlockRef
 from topologies.fabric import Endpoint, Fabric
 
 FRAMES = 256
-"""Of each attack, sent in turn."""
+"""Number of frames of each attack, which are sent in turn."""
 HOT_BLOCKS = 8
 FRAGMENTS = 16
-"""Of a block."""
+"""Number of fragments of a block."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntruderPlace:
-    """Who sends, and at whose expense."""
+    """Hosts of an attack: the intruder, a victim, storage nodes and the controller."""
 
     intruder: Endpoint
     victim: Endpoint
@@ -60,12 +60,12 @@ def frames(attack: str, fabric: Fabric, seed: int) -> list[str]:
 
 
 def sender(fabric: Fabric, attack: str) -> str:
-    """Return who sends an attack: the last node, or the last storage node."""
+    """Return the host that sends an attack: the last storage node for those of LIARS, or the last node."""
     return (fabric.stores if attack in LIARS else fabric.nodes)[-1]
 
 
 def hot_key(at: int) -> bytes:
-    """That of a block which all nodes read, as one learns it who taps a link."""
+    """Return the key of a block that all nodes read, which anyone who taps a link learns."""
     return _hot_keys()[at % HOT_BLOCKS]
 
 
@@ -100,7 +100,7 @@ def _foreign_gets(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _puts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Garbage under keys that others use, as their tenant."""
+    """Return a PUT of garbage, as others' tenant, with a key that they use."""
     garbage = draws.randbytes(wire.VALUE_BYTES)
     message = wire.Message(
         wire.OP_PUT, hot_key(at), 0, 1, tenant=TENANT, content=1 + draws.getrandbits(63), tag=bytes(16),
@@ -110,7 +110,7 @@ def _puts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _values(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Answers that nobody asked this node for."""
+    """Return a VALUE in the name of a storage node, which the victim did not ask this host for."""
     message = wire.Message(
         wire.OP_VALUE, hot_key(at), 0, 1, tenant=TENANT, content=1 + draws.getrandbits(63), tag=bytes(16),
         value=draws.randbytes(wire.VALUE_BYTES),
@@ -127,17 +127,17 @@ def _malformed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _plain(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """To the controller's own address, which is its CPU port."""
+    """Return a plain datagram to the controller's address, which leads to the switch's CPU port."""
     return _packet(place, place.controller, bytes(64), port=9)
 
 
 def _spoofed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """As another node, whose answers they would be."""
+    """Return a GET in the name of another node, which would get the answer."""
     return _packet(place, place.store, _get(hot_key(at), tenant=TENANT), source=place.victim)
 
 
 def _public_puts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Blocks of one fragment that it may write, each to be synced to a disk."""
+    """Return a durable PUT of a block of one fragment, which the intruder may write and disks must sync."""
     message = wire.Message(
         wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), 0, 1, wire.FLAG_DURABLE, tag=bytes(16),
         content=1 + draws.getrandbits(63), value=draws.randbytes(wire.VALUE_BYTES),
@@ -146,33 +146,36 @@ def _public_puts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _hellos(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """To each of which the controller would answer; as a storage node that has caught up."""
+    """Return a HELLO as of a storage node that has caught up, which the controller would answer."""
     message = wire.Message(wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_HELD)
     return _packet(place, place.controller, wire.encode(message))
 
 
 def _wrong_store(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Past the merging, to each storage node in turn: most are no home of the block, and have none."""
+    """Return a GET that is not merged, to each storage node in turn; most are no home of the block."""
     to = place.stores[at % len(place.stores)]
     return _packet(place, to, _get(hot_key(at // len(place.stores)), wire.FLAG_RETRY, TENANT))
 
 
 def _longer(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Past the merging, as if blocks were longer than they are: nobody has such a fragment."""
+    """Return a GET that is not merged, with a length that the block does not have."""
     to = place.stores[at % len(place.stores)]
     key = hot_key(at // len(place.stores))
     return _packet(place, to, _get(key, wire.FLAG_RETRY, TENANT, draws.randrange(2, 64)))
 
 
 def _bypasses(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Past the pool, of an absurd length, and reported as wrong there."""
+    """Return a GET past the pool, of an absurd length, that reports the pool's block as wrong."""
     to = place.stores[at % len(place.stores)]
     flags = wire.FLAG_BYPASS | wire.FLAG_REPAIR
     return _packet(place, to, _get(hot_key(at // len(place.stores)), flags, TENANT, wire.MAX_FRAGMENTS))
 
 
 def _members_in_parts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Later lists of storage nodes, which are not there, in two IPv4 fragments each; hosts join them."""
+    """Return half of a later list of storage nodes, which do not exist, as an IPv4 fragment.
+
+    Hosts reassemble the list from two such fragments.
+    """
     epoch = (at // 2 % 4) << 30 | 1
     members = replace(Members.of(["10.66.66.66"]), epoch=epoch)
     message = wire.Message(wire.OP_MEMBERS, bytes(wire.KEY_BYTES), 0, 0, epoch=1, value=members.encode())
@@ -182,7 +185,7 @@ def _members_in_parts(place: IntruderPlace, draws: random.Random, at: int) -> Ra
 
 
 def _frag_needed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """ICMP's word that packets between a storage node and a node are too long for the way."""
+    """Return an ICMP message that packets between a storage node and a node are too long for the path."""
     ends = (place.stores[at % len(place.stores)], place.victim)
     sender, receiver = ends if at % 2 else ends[::-1]
     refused = IP(src=str(sender.ipv4), dst=str(receiver.ipv4), flags="DF") / UDP(
@@ -193,7 +196,7 @@ def _frag_needed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _unanswered(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """GETs that no home takes, of a wrong checksum, port or TTL: others would wait for the answer."""
+    """Return a GET that no home accepts, for its checksum, port or TTL: merged GETs would wait in vain."""
     to = place.stores[at % len(place.stores)]
     packet = _packet(place, to, _get(hot_key(at // len(place.stores)), tenant=TENANT))
     if at % 4 == 0:
@@ -206,20 +209,20 @@ def _unanswered(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _stats(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Questions, the least that a storage node answers."""
+    """Return a STAT, the shortest question that a storage node answers."""
     message = wire.Message(wire.OP_STAT, draws.randbytes(wire.KEY_BYTES), 0, 0)
     return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
 
 
 def _to_nodes(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Requests, addressed to a node that works."""
+    """Return a GET or a PUT to a node that works."""
     key = draws.randbytes(wire.KEY_BYTES)
     put = wire.Message(wire.OP_PUT, key, 0, 1, content=1, tag=bytes(16), value=bytes(wire.VALUE_BYTES))
     return _packet(place, place.victim, wire.encode(put) if at % 2 else _get(key))
 
 
 def _incomplete(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """One fragment each of blocks as long as they can be, of which no other comes, to three homes each."""
+    """Return a PUT of one fragment, for three homes, of a longest possible block that stays incomplete."""
     message = wire.Message(
         wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), draws.randrange(wire.MAX_FRAGMENTS), wire.MAX_FRAGMENTS,
         draws.choice([0, wire.FLAG_DURABLE]), tag=bytes(16), content=1 + draws.getrandbits(63),
@@ -229,7 +232,7 @@ def _incomplete(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _expects(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """Blocks that are never put, so that the pool makes room for them; and what others would put there."""
+    """Return an EXPECT of blocks that are never put, so that the pool makes room, or a garbage PUT."""
     if at % 2:
         garbage = wire.Message(
             wire.OP_PUT, hot_key(at), draws.randrange(FRAGMENTS), FRAGMENTS, tenant=TENANT, tag=bytes(16),
@@ -242,7 +245,7 @@ def _expects(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _odd_frames(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """What is no message of the protocol, and nearly one."""
+    """Return a frame that is no message of the protocol, or almost one."""
     packet = _packet(place, place.store, _get(hot_key(at), tenant=TENANT))
     kind = at % 8
     if kind == 0:
@@ -265,7 +268,7 @@ def _odd_frames(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _lying_values(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """A storage node's, of blocks that others read, and nobody asked it for."""
+    """Return a storage node's VALUE of a block that others read, which nobody asked it for."""
     flags = draws.choice([0, wire.FLAG_BYPASS, wire.FLAG_FROM_POOL, wire.FLAG_BYPASS | wire.FLAG_REPAIR])
     message = wire.Message(
         wire.OP_VALUE, hot_key(at), draws.randrange(FRAGMENTS), FRAGMENTS, flags, tenant=TENANT,
@@ -275,7 +278,7 @@ def _lying_values(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _lying_answers(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """A storage node's, to what it was not asked."""
+    """Return a storage node's answer to a request that it did not get."""
     op = draws.choice([wire.OP_NOT_FOUND, wire.OP_REFUSED, wire.OP_PUT_ACK, wire.OP_FOUND])
     known = wire.OP_NOT_FOUND, wire.OP_REFUSED
     flags = wire.FLAG_MERGED if op in known else wire.FLAG_HELD | wire.FLAG_DURABLE
@@ -287,13 +290,13 @@ def _lying_answers(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
 
 
 def _lying_lists(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """A storage node asks another for all that it holds, from the beginning, again and again."""
+    """Return a storage node's LIST, which asks another one for all that it holds, from the beginning."""
     message = wire.Message(wire.OP_LIST, bytes(wire.KEY_BYTES), 0, 0, homes=(3, 0, 0))
     return _packet(place, place.store, wire.encode(message))
 
 
 def _lying_hellos(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
-    """A storage node that is there and is not, and claims later and later lists."""
+    """Return a HELLO of a storage node that has caught up or not, with a random epoch of its list."""
     message = wire.Message(
         wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, draws.choice([0, wire.FLAG_HELD]),
         draws.getrandbits(32) or 1,
@@ -329,6 +332,6 @@ ATTACKS: dict[str, Make] = {
     "lying_hellos": _lying_hellos,
 }
 LIARS = frozenset({"lying_values", "lying_answers", "lying_lists", "lying_hellos"})
-"""Attacks from the port of a storage node, which besides does its work."""
+"""Attacks from the port of a storage node, which also does its work."""
 INSIDERS = frozenset({"wrong_store", "longer", "bypasses", "unanswered", "expects"})
 """Attacks of a host that belongs to the others' tenant and knows its keys, but not its secret."""

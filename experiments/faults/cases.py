@@ -1,4 +1,4 @@
-"""The faults. Each does its harm for about so many seconds and returns when all parts are as they were."""
+"""Cases of faults. Each fault lasts for a given time, and returns when all parts are as before."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from experiments.faults.faulty_disk import FULL_HALFWAY, SLOW, TORN, WHOLE
 from experiments.faults.losses import losing
 
 SPELLS = 3
-"""Of what happens again and again."""
+"""Number of times that a repeated fault happens."""
 FULL_DISK_BYTES = 48 << 20
 FLOOD_PER_S = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One fault."""
+    """Fault, with the conditions under which it happens."""
 
     title: str
     do: Callable[[Cluster, float], None]
@@ -35,7 +35,7 @@ class Case:
     may_refuse: bool = False
     """Whether PUTs may be refused: with a full disk."""
     small_disk: bool = False
-    """Whether the first storage node has a disk of FULL_DISK_BYTES to itself."""
+    """Whether the first storage node has a disk of its own, of FULL_DISK_BYTES."""
     shims: bool = False
     """Whether there are shims in all links of hosts."""
     proxied: bool = False
@@ -71,7 +71,7 @@ def _controller_killed(cluster: Cluster, seconds: float) -> None:
 
 
 def _storage_and_controller_killed(cluster: Cluster, seconds: float) -> None:
-    """The new controller never hears the storage node while that is away."""
+    """Kill both and start the controller first, which hears the storage node only after that is back."""
     name = cluster.fabric.stores[0]
     kill(cluster.stores[name])
     kill(cluster.controller)
@@ -95,7 +95,7 @@ def _stream_hung(cluster: Cluster, seconds: float) -> None:
 
 
 def _digests_flooded(cluster: Cluster, seconds: float) -> None:
-    """Each of these GETs has the switch tell the controller that somebody subscribes."""
+    """Flood the network with GETs of which each makes the switch report a subscription to the controller."""
     name = cluster.fabric.nodes[-1]
     generator = cluster.start_flood(name, f"{name}-eth0")
     sent = frames("subscribes", cluster.fabric, cluster.plan.seed)
@@ -107,7 +107,7 @@ def _digests_flooded(cluster: Cluster, seconds: float) -> None:
 
 
 def _two_controllers(cluster: Cluster, seconds: float) -> None:
-    """The second takes over; then it is killed, and the first takes over again."""
+    """Start a second controller, which takes over; then kill it, and the first takes over again."""
     first = cluster.controller
     cluster.controller = second = cluster.start_controller()
     time.sleep(seconds)
@@ -116,7 +116,7 @@ def _two_controllers(cluster: Cluster, seconds: float) -> None:
 
 
 def _switch_restarted(cluster: Cluster, seconds: float) -> None:
-    """It begins empty; the controller makes it what it was."""
+    """Kill all switches and start them again. They begin empty, and the controller restores their state."""
     for process in cluster.network.switch_processes.values():
         process.kill()
         process.wait()
@@ -159,7 +159,7 @@ def _disk_full(cluster: Cluster, seconds: float) -> None:
 
 
 def _partition(cluster: Cluster, seconds: float) -> None:
-    """Two of the storage nodes, or a leaf with all that is there, cut off from everything else."""
+    """Cut two of the storage nodes, or a leaf with all its hosts, off from everything else."""
     fabric = cluster.fabric
     if len(fabric.switches) == 1:
         links = [(cluster.switch_of(store), store) for store in fabric.stores[:2]]
@@ -192,7 +192,7 @@ def _suffering(title: str, **shares: float) -> Case:
 
 
 def _disk(letter: str) -> Callable[[Cluster, float], None]:
-    """The disk of the first storage node fails in the way of a letter of `experiments.faults.faulty_disk`."""
+    """Return a fault of the first storage node's disk, named by a letter of `faulty_disk`."""
 
     def fail(cluster: Cluster, seconds: float) -> None:
         faulty = cluster.plan.faulty_disk
@@ -205,7 +205,7 @@ def _disk(letter: str) -> Callable[[Cluster, float], None]:
 
 
 def _gray(title: str, **shares: float) -> Case:
-    """Only the link of the first storage node suffers, and it is not down."""
+    """Return a case in which only the first storage node's link, which stays up, loses frames."""
 
     def suffer(cluster: Cluster, seconds: float) -> None:
         assert cluster.wires is not None
@@ -261,7 +261,7 @@ CASES = {
 
 
 def small_disk(directory: Path) -> contextlib.ExitStack:
-    """Mount a file system of FULL_DISK_BYTES at `directory`, gone with the stack that is returned."""
+    """Mount a file system of FULL_DISK_BYTES at `directory`; closing the returned stack unmounts it."""
     directory.mkdir()
     size = f"size={FULL_DISK_BYTES}"
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "weir-disk", str(directory)], check=True)

@@ -1,4 +1,4 @@
-"""Child processes of a cluster: waited for, killed, stopped for a while."""
+"""Functions that wait for, kill or halt child processes of a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOK_S = 0.02
 
 
 def until_said(event: str, processes: Iterable[LineProcess], timeout_s: float) -> None:
-    """Until each has said `event` at least once; ProcessError if one ends before, or after `timeout_s`."""
+    """Wait until each process has said `event`; raises ProcessError if one ends or `timeout_s` is over."""
     deadline_s = time.monotonic() + timeout_s
     waiting = list(processes)
     while waiting := [process for process in waiting if event not in process.said]:
@@ -28,7 +28,7 @@ def until_said(event: str, processes: Iterable[LineProcess], timeout_s: float) -
 
 
 def kill(process: LineProcess) -> None:
-    """SIGKILL, and wait until it is gone."""
+    """Kill a process (SIGKILL), and wait until it is gone."""
     process.stopping = True
     process.process.kill()
     process.process.wait()
@@ -36,7 +36,7 @@ def kill(process: LineProcess) -> None:
 
 @contextlib.contextmanager
 def halted(process: LineProcess) -> Iterator[None]:
-    """SIGSTOP until the context ends."""
+    """Halt a process (SIGSTOP) during the `with` block."""
     os.kill(process.process.pid, signal.SIGSTOP)
     try:
         yield

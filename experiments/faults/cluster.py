@@ -1,4 +1,4 @@
-"""A network under load: loading nodes, storage nodes with disks, a controller that says R replicas."""
+"""Cluster under load: nodes that read and write, storage nodes with disks, and a controller."""
 
 from __future__ import annotations
 
@@ -27,49 +27,52 @@ TENANT = 7
 SECRET = b"known to the loading nodes alone".hex()
 REPLICAS = 2
 POOL_BLOCKS = 1024
-"""More than are written: nothing is evicted."""
+"""Number of blocks in the pool: more than are written, so that nothing is evicted."""
 DRAM_BLOCKS = 32
-"""Few, so that most reads of a home are of its disk."""
+"""Number of blocks in a storage node's DRAM: few, so that it reads most from its disk."""
 SSD_BLOCKS = 20_000
 MOST_PUTS = 8
-"""A port may put so many times what a node of the plan writes in the mean: the rest is room for bursts."""
+"""Limit on a port's PUTs over the mean of what a node writes, which leaves room for bursts."""
 UP_TIMEOUT_S = 60.0
 WORK_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a cluster is to do."""
+    """Plan of a cluster: its load, and which parts are special."""
 
     fragments: int
     rate_per_s: float
     seed: int
     own_blocks: int = 0
-    """Of each node, put again and again; 0: each PUT is of a new block."""
+    """Number of blocks that each node puts again and again; 0: each PUT is of a new block."""
     disks: dict[str, Path] = field(default_factory=dict)
-    """Folders for the disks of storage nodes that are not to be in the cluster's own."""
+    """Folders of disks that are not in the cluster's own folder, by storage node."""
     intruder: str | None = None
-    """A node that does not work."""
+    """Node that does not work, because it attacks."""
     insider: bool = False
     """Whether the intruder belongs to the others' tenant."""
     proxied: bool = False
     """Whether P4Runtime goes through proxies, which can hang."""
     faulty_disk: FaultyDisk | None = None
-    """That of the first storage node."""
+    """Disk of the first storage node, if it can fail on request."""
 
     @property
     def block_bytes(self) -> int:
-        """Return the bytes of a block. They are no whole fragments: the last one is short."""
+        """Return the bytes of a block, whose last fragment is shorter than the others."""
         return self.fragments * 512 - 100
 
     @property
     def puts_per_s(self) -> int:
-        """Return the limit on PUTs that an operator who knows this load sets for each port of a node."""
+        """Return the limit on PUTs a second that an operator who knows this load sets for a node's port."""
         return round(MOST_PUTS * self.rate_per_s * PUT_SHARE * self.fragments)
 
 
 class Cluster:
-    """Call `start`, and `stop` in the end, also when `start` failed. Its files are in `directory`."""
+    """Cluster whose files are in `directory`.
+
+    Call `start`, and `stop` in the end, also if `start` failed.
+    """
 
     def __init__(
         self,
@@ -85,9 +88,9 @@ class Cluster:
         self._homes = [str(self.fabric.hosts[name].ipv4) for name in self.fabric.stores]
         self._controllers = 0
         self._keepers: list[LineProcess] = []
-        """All controllers and storage nodes that were ever started."""
+        """All controllers and storage nodes that were started, also those that have ended."""
         self._children: list[LineProcess] = []
-        """All processes that were ever started."""
+        """All processes that were started, also those that have ended."""
         self.proxies: list[LineProcess] = []
         self.stores: dict[str, LineProcess] = {}
         self.nodes: dict[str, LineProcess] = {}
@@ -113,25 +116,28 @@ class Cluster:
         self.network.stop_switches()
 
     def play(self, at_s: float, seconds: float) -> None:
-        """Have all nodes begin; see `played`."""
+        """Let all nodes work for `seconds` from `at_s` (CLOCK_MONOTONIC), without waiting; see `played`."""
         for node in self.nodes.values():
             node.said.pop("played", None)
             node.send(json.dumps({"play": seconds, "at_s": at_s}))
 
     @property
     def evictions(self) -> int:
-        """Blocks that pools evicted and storage nodes dropped, as each last said (once a second)."""
+        """Return how many blocks pools evicted and storage nodes dropped, by their latest reports."""
         said = [keeper.progress for keeper in self._keepers]
         return sum(int(one.get("evicted", 0)) + int(one.get("ssd_dropped", 0)) for one in said)
 
     @property
     def suspicions(self) -> int:
-        """Return how often a living node took a home for dead while it played: that of the node with most."""
+        """Return how often a living node suspected that a home had failed: the most of any node."""
         stats = [node.said["played"]["stats"] for node in self.living_nodes()]
-        return int(max(one["homes_suspected"] for one in stats))
+        return int(max((one["homes_suspected"] for one in stats), default=0))
 
     def played(self) -> list[dict[str, Any]]:
-        """Return the operations of all nodes that live, when they have ended."""
+        """Wait until the living nodes have ended their operations; return these.
+
+        Raises ProcessError, or CrashError if a switch has ended.
+        """
         living = self.living_nodes()
         until_said("played", living, WORK_TIMEOUT_S)
         check_switches(self.network)
@@ -139,7 +145,7 @@ class Cluster:
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     def check(self) -> tuple[int, list[str]]:
-        """Return what is wrong and what is lost when everything has been killed and started again.
+        """Kill everything, start it again, and return how many blocks are wrong and which are lost.
 
         The pools begin empty, so what is read comes from disks.
         """
@@ -164,7 +170,7 @@ class Cluster:
         return [node for node in self.nodes.values() if not node.stopping]
 
     def until_up(self) -> None:
-        """Until all storage nodes have what they missed, and every living node's list says that they are up.
+        """Wait until all storage nodes have caught up, and every living node's list says that they are up.
 
         Raises ProcessError, or CrashError if one of them ends.
         """
@@ -186,7 +192,7 @@ class Cluster:
             time.sleep(LOOK_S)
 
     def start_controller(self) -> LineProcess:
-        """Another one, which takes over; it is ready on return."""
+        """Start another controller, which takes over; it is ready on return. Raises ProcessError."""
         self._controllers += 1
         directory = self.directory / f"controller{self._controllers}"
         directory.mkdir(exist_ok=True)
@@ -205,7 +211,7 @@ class Cluster:
         return controller
 
     def start_store(self, name: str) -> LineProcess:
-        """Not ready yet on return. It finds on its disk what was there."""
+        """Start a storage node, with what is on its disk. It is not ready yet on return."""
         config = self._common(name) | {
             "result": str(self.directory / f"{name}.result.json"),
             "block_bytes": self.plan.block_bytes,
@@ -220,30 +226,29 @@ class Cluster:
         return store
 
     def disk(self, store: str) -> Path:
-        """Return the folder of its SSD."""
+        """Return the folder of a storage node's SSD."""
         return self.plan.disks.get(store, self.directory) / f"{store}.ssd"
 
     def cut(self, one: str, other: str, whole: bool) -> None:
-        """Take the link between a switch and its neighbour down (or, `whole`, up again), at the switch."""
+        """Take the link between a switch and its neighbour down at the switch, or up again with `whole`."""
         self.network.mininet[one].cmd(f"ip link set {self._port(one, other)} {'up' if whole else 'down'}")
 
     def port_of(self, host: str) -> str:
-        """Return the interface of its switch that a host is linked to."""
+        """Return the interface, at its switch, of the link to a host."""
         return self._port(self.switch_of(host), host)
 
     def _port(self, one: str, other: str) -> str:
-        """The interface of a switch towards a neighbour."""
+        """Return the interface of a switch towards a neighbour."""
         port = next(port.number for port in self.fabric.ports(one) if port.peer == other)
         return f"{one}-eth{port}"
 
     def switch_of(self, host: str) -> str:
-        """Return the one that a host is linked to."""
+        """Return the switch that a host is linked to."""
         (switch,) = self.fabric.graph.adj[host]
         return str(switch)
 
     def start_flood(self, name: str, interface: str) -> LineProcess:
-        """Start a generator of frames in the namespace of a host, and return it; see
-        `experiments.faults.flood`."""
+        """Start a generator of frames (`experiments.faults.flood`) in a host's namespace, and return it."""
         command = [sys.executable, "-m", "experiments.faults.flood", interface]
         log = self.directory / f"{interface}.log"
         flood = LineProcess(f"flood {interface}", command, log, partial(self.network.popen, name))
@@ -252,7 +257,7 @@ class Cluster:
         return flood
 
     def _adapted(self, switch: SwitchConfig) -> SwitchConfig:
-        """With the tenant, and through the proxy if there are any."""
+        """Return a switch's configuration with tenants, limits and, if there is one, the proxy's address."""
         outside = None if self.plan.insider else self.plan.intruder
         working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != outside}
         ports = tuple(
@@ -263,7 +268,7 @@ class Cluster:
         return replace(switch, ports=ports, grpc_address=address)
 
     def _limited(self, port: Port) -> Port:
-        """The port with the plan's limit on PUTs, if a node is behind it."""
+        """Return the port with the plan's limit on PUTs, if it had a limit on PUTs."""
         if port.limits is None or port.limits.puts_per_s is None:
             return port
         return replace(port, limits=replace(port.limits, puts_per_s=self.plan.puts_per_s))
@@ -319,7 +324,7 @@ class Cluster:
 def cluster(
     network: Network, artifacts: Artifacts, plan: Plan, name: str, shims: bool = False
 ) -> Iterator[Cluster]:
-    """A cluster with fresh disks, and (`shims`) with wires that can suffer, gone with the context."""
+    """Run a cluster with empty disks during the `with` block; with `shims`, its links can damage frames."""
     directory = network.directory / name
     directory.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -338,11 +343,11 @@ def _all_up(node: LineProcess) -> bool:
 
 
 def _clear(directory: Path) -> None:
-    """Disks take room; logs stay, for whoever follows them."""
+    """Delete the disks, which take space. Logs stay, because they may be followed."""
     for path in directory.rglob("*"):
         if path.is_dir() and path.suffix == ".ssd":
             shutil.rmtree(path, ignore_errors=True)
 
 
 Fault = Callable[[Cluster, float], None]
-"""Does harm for so many seconds; when it returns, all parts are as they were."""
+"""Function that causes a fault in a cluster for a number of seconds; after it, all parts are as before."""

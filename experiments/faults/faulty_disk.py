@@ -1,4 +1,4 @@
-"""A disk that fails on request, for a process that is started with it: a library for LD_PRELOAD, in C."""
+"""Disk that fails on request: a C library, which a process gets through LD_PRELOAD."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from commands.errors import ExperimentError
 
 SOURCE = Path(__file__).with_name("faulty_disk.c")
 FULL_HALFWAY, TORN, SLOW, WHOLE = "h", "t", "w", "-"
-"""What befalls the disk; faulty_disk.c has all of them."""
+"""Letters of some failures of the disk; WHOLE ends them. faulty_disk.c has all letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultyDisk:
-    """The library, and the file that says what befalls the disk of whoever is started with it."""
+    """Faulty disk of a process: the library, and the file whose letter says how the disk fails."""
 
     library: Path
     control: Path
 
     def befall(self, letter: str) -> None:
-        """Have this befall the disk from now on."""
+        """Let the disk fail in this way from now on."""
         self.control.write_text(letter)
 
     def command(self, command: Sequence[str]) -> list[str]:
@@ -31,7 +31,7 @@ class FaultyDisk:
 
 
 def build(directory: Path) -> FaultyDisk:
-    """Compile the library into a folder; raises ExperimentError if there is no C compiler, or it refuses."""
+    """Compile the library into a folder; raises ExperimentError if there is no C compiler or it fails."""
     disk = FaultyDisk(directory / "faulty_disk.so", directory / "faulty_disk.letter")
     command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]
     try:

@@ -1,4 +1,4 @@
-"""Frames from one port at a fixed rate, whatever anyone thinks of them; and what comes back.
+"""Generator of frames from one port at a fixed rate, which also counts the messages that come back.
 
     python -m experiments.faults.flood INTERFACE
 
@@ -8,7 +8,7 @@
     stdout  < {"event": "rested", "sent": N, "received": {OPERATION: {TENANT: N}}}
     stdin   > stop                                                or its end
 
-Sends into INTERFACE, and counts what comes from there.
+The frames go out of INTERFACE, and the messages of the protocol that come in there are counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ETH_P_ALL = 3
 
 
 def main(arguments: list[str]) -> int:
-    """Flood until stdin says "stop"."""
+    """Flood as stdin says, until it says "stop" or ends. Returns exit code 0."""
     (interface,) = arguments
     out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     out.bind((interface, 0))
@@ -42,20 +42,22 @@ def main(arguments: list[str]) -> int:
         command = json.loads(line)
         if "frames" in command:
             frames = [bytes.fromhex(frame) for frame in command["frames"]]
-            _flood(out, back, frames, round(command["rate_per_s"] * PERIOD_S))
+            _flood(out, back, frames, command["rate_per_s"] * PERIOD_S)
     return 0
 
 
-def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once: int) -> None:
-    sent, received = 0, Counter[tuple[int, int]]()
+def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once: float) -> None:
+    """Send `at_once` frames in each period, on average, until the next line comes."""
+    sent, due, received = 0, 0.0, Counter[tuple[int, int]]()
     due_s = time.monotonic()
     while not select.select([sys.stdin], [], [], max(0.0, due_s - time.monotonic()))[0]:
-        for at in range(sent, sent + at_once):
-            out.send(frames[at % len(frames)])
-        sent += at_once
+        due += at_once
+        while sent < round(due):
+            out.send(frames[sent % len(frames)])
+            sent += 1
         due_s = max(due_s + PERIOD_S, time.monotonic() - PERIOD_S)
         _take(back, received)
-    sys.stdin.readline()  # that it may rest
+    sys.stdin.readline()  # the line that ends the flood
     _take(back, received)
     by_operation: dict[str, dict[str, int]] = {}
     for (operation, tenant), count in received.items():
@@ -64,7 +66,7 @@ def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once
 
 
 def _take(back: socket.socket, received: Counter[tuple[int, int]]) -> None:
-    """Count the messages of the protocol that came in, bounded so that it can't hold up the flood."""
+    """Count the protocol's messages that came in, in at most 4,096 frames, so as not to delay the flood."""
     for _ in range(4096):
         try:
             frame, address = back.recvfrom(2048)

@@ -1,8 +1,8 @@
-"""make intruders: one port floods the network while others work.
+"""make intruders: flood the network from one port while others work.
 
-For each attack the other nodes work four times: while the generator sends into a sink (it takes CPU, too),
-twice while it sends to the switch, and once more with the sink. What they do must succeed, nothing may be
-wrong or lost, and nothing of their tenant's may come back to the intruder. Needs root.
+For each attack the other nodes work four times. The generator first sends into a sink, because sending takes
+CPU time too, then twice to the switch, then once more into the sink. All operations of the others must
+succeed, no block may be wrong or lost, and no message of their tenant may reach the intruder. Needs root.
 """
 
 from __future__ import annotations
@@ -39,60 +39,60 @@ from topologies.machine_check import check_machine
 from topologies.registry import make_topology
 
 NODES = 3
-"""The last of them is the intruder."""
+"""Number of nodes; the last is the intruder."""
 SINK = "sink"
 START_DELAY_S = 0.3
 MOST_SLOWER = 2.0
-"""p99 of the others under attack, beside that with the generator sending into a sink."""
+"""Most that the others' p99 under attack may be, over that while the generator sends into a sink."""
 MOST_BUSY = MOST_CPU_SHARE
-"""Share of the machine in use above which times say nothing."""
+"""Share of the machine's CPU time in use above which times are not judged."""
 MOST_GROWTH_BYTES = 64 << 20
-"""Of switch, storage nodes and controller together, in one attack."""
+"""Most bytes of memory by which switch, storage nodes and controller may grow together in one attack."""
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class IntrudersOptions:
-    """What one `make intruders` plays."""
+    """Options of `make intruders`, which floods the network from one port while others work."""
 
     attacks: tuple[Annotated[str, OneOf(ATTACKS)], ...] = tuple(ATTACKS)
-    """Attacks, separated by commas."""
+    """Attacks to run."""
     seconds: Annotated[float, Within(1, 600)] = 4.0
-    """Of load, each of four times."""
+    """Seconds of load, each of four times in an attack."""
     rate_per_s: Annotated[float, Within(1, 1000), Variable("RATE")] = 25.0
-    """Operations a second and node of those who work."""
+    """Operations a second of each node that works."""
     flood_per_s: Annotated[int, Within(100, 100_000), Variable("FLOOD")] = 2000
-    """Packets a second of the intruder."""
+    """Packets a second that the intruder sends."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Of load and attacks."""
+    """Seed of load and attacks."""
     apart: bool = False
-    """Yes: a core for the intruder, the others for everybody else."""
+    """1: give the intruder a core of its own, and the others to everybody else."""
     results: Path = Path("results/intruders")
     """Folder for summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One attack, as summary.json has it."""
+    """Result of one attack, as summary.json has it."""
 
     attack: str
     sent: int
     operations: int
     failed: int
     failed_sink: int
-    """Operations that failed while the generator sent into a sink: not of the attack."""
+    """Number of operations that failed while the generator sent into a sink, so not because of the attack."""
     wrong_blocks: int
     lost_blocks: int
     stolen: int
-    """Messages of the others' tenant that came to the intruder, which does not belong to it."""
+    """Number of messages of the others' tenant that reached an intruder outside that tenant."""
     p99_ms_sink: float
     p99_ms: float
     growth_bytes: int
     cpu: float
-    """Mean share of the machine in use."""
+    """Mean share of the machine's CPU time in use."""
     why: Mapping[str, int]
-    """What operations failed of, by the words of the error."""
+    """Number of operations that failed, by text of the error."""
     broken_off: str = ""
-    """Why the attack ended before all was measured."""
+    """Reason why the attack ended before all was measured; empty if it did not."""
 
     def missed(self) -> list[str]:
         """Return the goals that are not met."""
@@ -117,17 +117,18 @@ class Result:
         return found
 
     def fails_more(self) -> bool:
-        """Return whether more operations failed than on a machine that can't carry the load without the
-        attack."""
+        """Return whether more than twice as many operations failed as with the generator's sink."""
         return self.failed > MOST_SLOWER * self.failed_sink
 
     def is_slower(self) -> bool:
-        """Return whether the others were slower than the goal has it."""
+        """Return whether the others were slower than the goal allows."""
         return self.p99_ms > MOST_SLOWER * self.p99_ms_sink
 
     def remarks(self) -> list[str]:
-        """Return what is no missed goal, as it says more of the machine: hosts that share cores wait for each
-        other's CPU time, whoever sends what."""
+        """Return what is not judged, because it may be due to the machine.
+
+        Hosts that share cores wait for each other's CPU time, whether or not there is an attack.
+        """
         said = []
         if self.is_slower() and self.cpu > MOST_BUSY:
             said.append(f"{self._slower()}: not judged, as the machine was {self.cpu:.0%} busy")
@@ -140,7 +141,7 @@ class Result:
 
 
 class Intruder:
-    """The generator in the namespace of a node, for its link and for a sink."""
+    """Generators in the namespace of a host, one for its link and one for a sink."""
 
     def __init__(self, running: Cluster, name: str) -> None:
         made = f"ip link add {SINK} type veth peer name {SINK}p"
@@ -150,13 +151,13 @@ class Intruder:
         self.pids = [generator.process.pid for generator in self._ways.values()]
 
     def flood(self, into_sink: bool, sent: Sequence[str], rate_per_s: int) -> None:
-        """Flood until `rest` is called."""
+        """Begin to flood the sink or the link, until `rest` is called."""
         generator = self._ways[SINK if into_sink else self._link]
         generator.said.pop("rested", None)
         generator.send(json.dumps({"frames": sent, "rate_per_s": rate_per_s}))
 
     def rest(self, into_sink: bool) -> dict[str, Any]:
-        """Return how many frames were sent, and what came back."""
+        """End the flood; return how many frames were sent, and counts of what came back."""
         generator = self._ways[SINK if into_sink else self._link]
         generator.send('{"rest": true}')
         until_said("rested", [generator], READY_TIMEOUT_S)
@@ -164,7 +165,10 @@ class Intruder:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: no attack succeeded, and others were not slowed down; 1: not so; 2: it could not run."""
+    """Run the experiment; returns its exit code.
+
+    It is 0 if no attack succeeded and none slowed the others down, 1 if not, and 2 if it could not run.
+    """
     program = "weir intruders"
     return run_command(arguments, lambda given: read(IntrudersOptions, given, program, __doc__ or ""), _run)
 
@@ -174,7 +178,7 @@ def _run(screen: Screen, options: IntrudersOptions) -> int:
     results: list[Result] = []
     try:
         _play(screen, options, results)
-    finally:  # an interrupt, too, leaves what was measured
+    finally:  # an interrupted run also leaves its results
         _write(options, results)
     screen.say(f"To look at: {_write_page(options, results)}")
     return _report(screen, results)
@@ -191,7 +195,7 @@ def _write(options: IntrudersOptions, results: Sequence[Result]) -> None:
 
 
 def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> None:
-    """Add the result of each attack."""
+    """Run all attacks, and add the result of each."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
     with (
@@ -219,8 +223,10 @@ def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> N
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOptions) -> Result:
-    """Play one attack and return its result. Sink, switch, switch, sink: what else the machine does changes
-    slowly."""
+    """Run one attack and return its result.
+
+    The order is sink, switch, switch, sink, because other load of the machine changes slowly.
+    """
     sent = frames(name, running.fabric, options.seed)
     operations: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     said: list[dict[str, Any]] = []
@@ -259,12 +265,12 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOp
 
 
 def broken_off(name: str, why: str) -> Result:
-    """Return the result of an attack that could not be measured: the others go on."""
+    """Return the result of an attack that could not be measured to its end."""
     return Result(name, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, 0.0, {}, why)
 
 
 def _failed(operations: Sequence[dict[str, Any]]) -> int:
-    """Number of operations that neither succeeded nor gave a wrong block, which is counted apart."""
+    """Return how many operations failed; those that gave a wrong block are counted elsewhere."""
     return sum(one["outcome"] not in (RIGHT, WRONG) for one in operations)
 
 
@@ -276,7 +282,7 @@ def _keep_apart(running: Cluster, intruder: Intruder) -> None:
 
 
 def _serving(running: Cluster) -> list[int]:
-    """Process ids of controller, storage nodes and switches."""
+    """Return the process ids of controller, storage nodes and switches."""
     processes = [running.controller, *running.stores.values()]
     switches = running.network.switch_processes.values()
     return [one.process.pid for one in processes] + [process.pid for process in switches]

@@ -1,4 +1,4 @@
-"""What the processes of a cluster hold: memory, open files, namespaces; and by how much that grows."""
+"""Samples of memory, open files and namespaces of a cluster's processes, and their growth."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from topologies.network import Network
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Of one process at one time."""
+    """Sample of one process at one time."""
 
     pid: int
     memory_bytes: int
-    """Resident."""
+    """Resident memory."""
     files: int
-    """Open: files, sockets, pipes."""
+    """Number of open files, sockets and pipes."""
 
 
 def sample(running: Cluster) -> dict[str, Sample]:
@@ -36,8 +36,10 @@ def sample(running: Cluster) -> dict[str, Sample]:
 
 
 def growth(samples: Sequence[Mapping[str, Sample]]) -> dict[str, float]:
-    """Of the memory of each process that is in all samples: the mean of the last third over that of the first
-    third, less 1."""
+    """Return the growth of memory, as a share, of each process that is in all samples.
+
+    It compares the mean of the last third with that of the first third.
+    """
     third = max(1, len(samples) // 3)
     grown = {}
     for name, own in _lasting(samples):
@@ -47,8 +49,10 @@ def growth(samples: Sequence[Mapping[str, Sample]]) -> dict[str, float]:
 
 
 def more_files(samples: Sequence[Mapping[str, Sample]]) -> dict[str, int]:
-    """Return how many more each of them has open at any time in the last third than it ever had in the
-    first."""
+    """Return the growth of open files of each process that is in all samples.
+
+    It is the least number in the last third, less the greatest in the first third; it may be negative.
+    """
     third = max(1, len(samples) // 3)
     more = {}
     for name, own in _lasting(samples):
@@ -65,7 +69,7 @@ def _lasting(samples: Sequence[Mapping[str, Sample]]) -> Iterator[tuple[str, lis
 
 
 def processes_of(running: Cluster) -> dict[int, str]:
-    """Names of the processes of a cluster, by their pid."""
+    """Return the names of a cluster's processes, by their process id."""
     lines = [running.controller, *running.stores.values(), *running.living_nodes(), *running.proxies]
     named = {one.process.pid: one.name for one in lines}
     named |= {process.pid: name for name, process in running.network.switch_processes.items()}
@@ -73,7 +77,7 @@ def processes_of(running: Cluster) -> dict[int, str]:
 
 
 def namespaces_of(network: Network | None = None) -> list[str]:
-    """Network namespaces in which processes are: those of a network's hosts and switches, or of all."""
+    """Return the network namespaces of a network's hosts and switches, or of all processes."""
     if network is not None:
         pids = [node.pid for node in (*network.mininet.hosts, *network.mininet.switches)]
     else:

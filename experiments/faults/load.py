@@ -1,4 +1,4 @@
-"""A node that loads the network and knows by itself what is right: it keeps a digest of all that it wrote.
+"""Node that loads the network, and checks what it reads with digests of what it wrote.
 
     python -m experiments.faults.load CONFIG.json
 
@@ -10,8 +10,8 @@
     stdout  < {"event": "members", "states": [...]}         whenever the list of storage nodes changes
     stdin   > stop                                          or its end
 
-A PUT is durable at R homes, of a content that follows from its key, which no other node writes. A GET is of a
-block of its own, or of one of the hot blocks, which all nodes read (and have written).
+A PUT is durable at R homes. Its content follows from its key, which no other node writes. A GET is of a block
+that the node wrote, or of a hot block, which all nodes have written and read.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from hostlib.transport.endpoint import UdpEndpoint
 
 RIGHT, WRONG, MISSING, REFUSED, FAILED, SKIPPED = "right", "wrong", "missing", "refused", "failed", "skipped"
 MAX_ACTIVE = 512
-"""Operations of a node at once; more are recorded as skipped, which counts as failed."""
+"""Most operations of a node at once; more are recorded as skipped, which counts as failed."""
 PUT_SHARE = 0.3
 HOT_SHARE = 0.5
-"""Of the reads, those of hot blocks."""
+"""Share of reads that are of hot blocks."""
 CHECK_TRIES = 3
 CHECK_AT_ONCE = 16
 LOOK_S = 0.05
@@ -53,7 +53,7 @@ LOOKS_PER_QUESTION = 10
 
 @dataclass(frozen=True, kw_only=True)
 class LoadConfig(HostConfig):
-    """The configuration file of a loading node."""
+    """Configuration of a loading node, as its file has it."""
 
     homes: list[str]
     replicas: int
@@ -61,13 +61,13 @@ class LoadConfig(HostConfig):
     tenant: int
     secret: str
     records: str
-    """File for one record an operation."""
+    """File for the records, one for each operation."""
     seed: int
     block_bytes: int
     rate_per_s: float
     hot_blocks: int = 8
     own_blocks: int = 0
-    """So many keys, put again and again with the same content; 0: each PUT is of a new block."""
+    """Number of keys that are put again and again with the same content; 0: each PUT is of a new block."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,7 +78,7 @@ class LoadConfig(HostConfig):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One GET or PUT; times are CLOCK_MONOTONIC, its start the time at which it was due."""
+    """GET or PUT with its outcome. Times are CLOCK_MONOTONIC; it starts at the time at which it was due."""
 
     kind: str
     start_s: float
@@ -89,7 +89,7 @@ class Operation:
 
 @dataclass
 class Load:
-    """A node at work; `digests` are of the blocks that were acknowledged."""
+    """Node at work. `digests` has the digests of all blocks that were acknowledged, by key."""
 
     config: LoadConfig
     client: Client
@@ -104,7 +104,7 @@ class Load:
         self._written = 0
 
     async def prepare(self) -> None:
-        """Write the hot blocks, and a block of its own; raises TransferError."""
+        """Write the hot blocks, and one block of the node's own; raises TransferError."""
         for key in self._hot:
             content = shake_128(key).digest(self.config.block_bytes)
             await self.client.put(BlockRef(key), content, durable=True, replicas=self.config.replicas)
@@ -113,7 +113,7 @@ class Load:
             raise TransferError(self._hot[0], f"the first block could not be written: {said}")
 
     async def play(self, at_s: float, seconds: float) -> None:
-        """Begin an operation when it is due, however many others wait; end when all have ended."""
+        """Begin each operation when it is due, however many others wait; write records when all ended."""
         loop = asyncio.get_running_loop()
         self.operations.clear()
         count = round(seconds * self.config.rate_per_s)
@@ -133,7 +133,7 @@ class Load:
         Path(self.config.records).write_text("\n".join(lines) + "\n")
 
     async def check(self) -> dict[str, Any]:
-        """Read back every block that was acknowledged."""
+        """Read back every block that was acknowledged; return how many there are, and those wrong or lost."""
         room = asyncio.Semaphore(CHECK_AT_ONCE)
 
         async def read(key: bytes) -> tuple[str, str]:
@@ -188,7 +188,7 @@ class Load:
 
 
 def hot_key(seal: Seal, number: int) -> bytes:
-    """That of a block which all nodes write at the start, and read."""
+    """Return the key of a hot block, which all nodes write at the start and read."""
     return seal.key(b"hot %d" % number)
 
 
@@ -197,8 +197,11 @@ def _digest(data: bytes | memoryview) -> bytes:
 
 
 async def _tell_members(client: Client) -> None:
-    """Polled: a client tells nobody when its list changes. An idle one learns of a newer list from the answer
-    to whatever it asks."""
+    """Print an event for each change of the client's list of storage nodes.
+
+    The list is polled, because a client reports no changes. An idle client learns of a newer list only from
+    answers, so it asks something while not all storage nodes are up.
+    """
     epoch = -1
     for look in itertools.count():
         if look % LOOKS_PER_QUESTION == 0 and any(

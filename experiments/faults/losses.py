@@ -1,6 +1,6 @@
-"""Losses on request: writes the table of p4/include/faults.p4 beside the controller.
+"""Losses on request, through the table of p4/include/faults.p4.
 
-In a P4Runtime role of its own, so that the controller stays the primary one of its role.
+The table is written in a P4Runtime role of its own, so that the controller stays the primary of its role.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ SHARES = 1 << 16
 
 @contextmanager
 def losing(address: str, device_id: int, p4info: Path, share: float) -> Iterator[None]:
-    """Of all packets of the protocol that enter a switch, the share is lost. Raises grpc.RpcError."""
+    """Lose a share of the protocol's packets that enter a switch during the `with` block.
+
+    Raises grpc.RpcError.
+    """
     program = Program(load_p4info(p4info))
     entry = p4runtime_pb2.TableEntry(table_id=program.table_id("ingress.injected.losses"), priority=1)
-    # An entry that matches all packets: every GET, VALUE, PUT, ... has its operation below 128.
+    # The entry matches all packets, because the number of every operation is below 128.
     entry.match.add(field_id=2).ternary.value = canonical(0)
     entry.match[0].ternary.mask = canonical(0x80)
     (action,) = [a for a in program.p4info.actions if a.preamble.name == "ingress.injected.lose"]

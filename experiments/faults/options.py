@@ -1,4 +1,4 @@
-"""FaultsOptions of make faults."""
+"""Options of the experiment on faults."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ TOPOLOGIES = ("star", "leafspine")
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class FaultsOptions:
-    """What one `make faults` plays."""
+    """Options of `make faults`, which kills, stops and cuts off parts of a network under load."""
 
     cases: tuple[Annotated[str, OneOf(CASES)], ...] = tuple(CASES)
-    """Faults, separated by commas."""
+    """Faults to cause."""
     topologies: Annotated[tuple[Annotated[str, OneOf(TOPOLOGIES)], ...], Variable("TOPOS")] = TOPOLOGIES
-    """Topologies, separated by commas."""
+    """Topologies on which to run the cases."""
     seconds: Annotated[float, Within(3, 600)] = 8.0
-    """Of load a case; the fault is in the second third."""
+    """Seconds of load for each fault, which happens in the second third."""
     rate_per_s: Annotated[float, Within(1, 1000), Variable("RATE")] = 25.0
-    """Operations a second and node."""
+    """Operations a second of each node."""
     fragments: Annotated[int, Within(1, 256)] = 16
-    """Of 512 bytes, in a block."""
+    """Fragments of 512 bytes in a block."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Of the load."""
+    """Seed of the load."""
     results: Path = Path("results/faults")
     """Folder for summary.json."""
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> FaultsOptions:
-    """Read the options; raises OptionError."""
+    """Read the options from the command line and the environment; raises OptionError."""
     return read(FaultsOptions, arguments, program, description)

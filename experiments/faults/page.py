@@ -1,4 +1,4 @@
-"""results/faults/report.html."""
+"""Page of the experiment: results/faults/report.html."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.page import Section, bars, write_report
 def write_page(
     folder: Path, about: Mapping[str, object], results: Sequence[Result], complaints: Sequence[str]
 ) -> Path:
-    """Write the page, a section a topology; return its path."""
+    """Write the page into `folder`, with a section for each topology; returns its path."""
     titles = (
         "fault", "operations", "failed", "refused", "wrong blocks", "lost blocks", "recover, s",
         *(f"p99 {phase}, ms" for phase in PHASES), "slowest, ms", "CPU, %", "promises",

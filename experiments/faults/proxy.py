@@ -1,13 +1,13 @@
-"""Connections that hang on request: passes bytes on between one Unix socket and another.
+"""Proxy between two Unix sockets whose connections hang on request.
 
     python -m experiments.faults.proxy LISTENING SERVER
 
     stdout  < {"event": "ready"}
-    stdin   > hang              nothing passes any more
-    stdin   > on                it goes on
-    stdin   > stop              or its end
+    stdin   > hang              pass nothing on
+    stdin   > on                pass everything on again
+    stdin   > stop              end; as does the end of stdin
 
-Neither end is told that it hangs: what it sends is taken, and nothing comes.
+Neither end learns that its connection hangs: the proxy takes what it sends, and nothing comes back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class Proxy:
-    """Between whoever connects and `server`."""
+    """Proxy between each client that connects and the socket `server`."""
 
     def __init__(self, server: Path) -> None:
         self.passing = asyncio.Event()
@@ -30,10 +30,10 @@ class Proxy:
         self._server = server
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection, which ends with either of its ends."""
+        """Serve one connection, which ends if either of its ends closes it."""
         try:
             from_server, to_server = await asyncio.open_unix_connection(self._server)
-        except OSError:  # nobody is there: so it is for who connected
+        except OSError:  # the server is not there: the client sees its connection close
             writer.close()
             return
         ways = [
@@ -69,7 +69,7 @@ async def _run(listening: Path, server: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 2 when it could not begin."""
+    """Run the proxy until stdin ends. Returns exit code 0, or 2 if it could not begin."""
     if len(arguments) != 2:
         print("usage: python -m experiments.faults.proxy LISTENING SERVER", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""What a case shows: operations by outcome, and how long they took before, during and after the fault."""
+"""Result of a case: operations by outcome, and their latency before, during and after the fault."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from experiments.faults.load import REFUSED, RIGHT, WRONG
 
 PHASES = ("before", "during", "after")
 LEAST_SLOW_S = 0.3
-"""An operation that takes longer, and longer than twice the p99 before the fault, counts as disturbed."""
+"""Seconds; an operation that takes longer, and longer than twice the p99 before the fault, is disturbed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One case, as summary.json has it."""
+    """Result of one case, as summary.json has it."""
 
     fault: str
     topology: str
@@ -25,24 +25,24 @@ class Result:
     failed: int
     refused: int
     wrong_blocks: int
-    """Read while the fault was there, or afterwards."""
+    """Number of wrong blocks that were read, during the load or in the check at the end."""
     lost_blocks: int
-    """Of those acknowledged, when everything had started again."""
+    """Number of acknowledged blocks that could not be read after everything had started again."""
     evictions: int
-    """Blocks that left pools and storage nodes for others: none, or a loss could be one of them."""
+    """Number of blocks that pools and storage nodes evicted; it must be 0, or a loss could be an eviction."""
     suspicions: int
-    """How often a node took a home for dead, of the node with most: each costs it at most 300 ms."""
+    """Times that a node suspected a home of failure, the most of any node; each costs at most 300 ms."""
     recover_s: float
-    """From the end of the fault to the end of the last operation that failed or was slow; 0 without one."""
+    """Seconds from the fault's end to that of the last operation that failed or was slow; 0 without any."""
     p99_ms: Mapping[str, float]
-    """By phase, in which operations were due."""
+    """p99 of operations by the phase in which they were due."""
     slowest_ms: float
     cpu: float
-    """Mean share of the machine in use."""
+    """Mean share of the machine's CPU time in use."""
     why: Mapping[str, int]
-    """What operations failed of, by the words of the error."""
+    """Number of operations that failed, by text of the error."""
     broken_off: str = ""
-    """Why the case did not come to its end: a process of it ended, or was silent."""
+    """Reason why the case broke off, such as a process that ended or was silent; empty if it did not."""
 
     def missed(self, may_fail: bool, may_refuse: bool) -> list[str]:
         """Return the goals that are not met."""
@@ -66,7 +66,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a case is judged by; times are CLOCK_MONOTONIC."""
+    """Measurements of a case; times are CLOCK_MONOTONIC."""
 
     operations: Sequence[Mapping[str, Any]]
     fault_s: float
@@ -79,7 +79,7 @@ class Played:
 
 
 def evaluate(fault: str, topology: str, played: Played) -> Result:
-    """Evaluate one case."""
+    """Return the result of one case."""
     operations = played.operations
     outcomes = Counter(str(one["outcome"]) for one in operations)
     took_ms: dict[str, list[float]] = {phase: [] for phase in PHASES}
@@ -113,7 +113,7 @@ def evaluate(fault: str, topology: str, played: Played) -> Result:
 
 
 def broken_off(fault: str, topology: str, why: str) -> Result:
-    """Return a case that was not measured to its end."""
+    """Return the result of a case that was not measured to its end."""
     times = dict.fromkeys(PHASES, 0.0)
     return Result(fault, topology, 0, 0, 0, 0, 0, 0, 0, 0.0, times, 0.0, 0.0, {}, why)
 
@@ -125,7 +125,7 @@ def _phase(start_s: float, played: Played) -> str:
 
 
 def reasons(operations: Iterable[Mapping[str, Any]], lost: Iterable[str]) -> dict[str, int]:
-    """Return what operations failed of and blocks were lost of, the most frequent first."""
+    """Return the eight most frequent texts of failed operations and lost blocks, with their counts."""
     said = (
         f"{one['kind']} {one['outcome']}: {_without_key(one['detail'])}"
         for one in operations
@@ -135,5 +135,5 @@ def reasons(operations: Iterable[Mapping[str, Any]], lost: Iterable[str]) -> dic
 
 
 def _without_key(detail: str) -> str:
-    """Errors begin with the block that they are about."""
+    """Return an error's text without the block that it begins with."""
     return detail.split(": ", 1)[-1]

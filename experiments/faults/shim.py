@@ -1,5 +1,4 @@
-"""Wires that suffer: frames go from one interface of a pair to the other, and some are held back, repeated,
-damaged or lost on their way.
+"""Shim in wires: it passes frames between two interfaces, and delays, repeats, damages or loses some.
 
     python -m experiments.faults.shim SEED INTERFACE:INTERFACE ...
 
@@ -10,13 +9,13 @@ damaged or lost on their way.
                "dropped": N}
     stdin   > stop                                                      or its end
 
-Of a pair the host is at the first interface. What it should get is lost by the share `deaf`, what it sends by
-`mute`, both by `lose`; frames longer than `longest` are lost, if that is not 0. With `only` one pair suffers,
-named by its first interface, and else all do.
+The host is at the first interface of a pair. The share `deaf` of frames to it is lost, the share `mute` of
+frames from it, and the share `lose` of both. Frames longer than `longest` are lost, if that is not 0. With
+`only`, all this happens to one pair, named by its first interface; without it, to all pairs.
 
-It stands in for the kernel's netem, which not every machine has. A frame that is held back comes up to
-`LATE_S` later, behind others. A flipped bit is anywhere behind the Ethernet header, and no checksum is made
-anew. What the other interface does not take is dropped and counted, as by a full queue.
+The shim replaces the kernel's netem, which not every machine has. A delayed frame comes up to `LATE_S` later,
+behind others. A flipped bit is anywhere behind the Ethernet header, and no checksum is updated. A frame that
+the other interface does not take is dropped and counted, as by a full queue.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ BUFFER_BYTES = 4 << 20
 
 
 class Shim:
-    """The wires between pairs of interfaces."""
+    """Wires between pairs of interfaces."""
 
     def __init__(self, seed: int, pairs: list[tuple[str, str]]) -> None:
         self.counts: Counter[str] = Counter()
@@ -52,10 +51,10 @@ class Shim:
         self._across: dict[int, socket.socket] = {}
         self._sockets: dict[int, socket.socket] = {}
         self._hosts: dict[int, str] = {}
-        """First interfaces of pairs, by the socket that frames to the host are sent to."""
+        """First interface of each pair, by the number of the socket through which frames go to the host."""
         self._pair_of: dict[int, str] = {}
         self._late: list[tuple[float, int, int, bytes]] = []
-        """When, in which order, to which socket, what."""
+        """Heap of delayed frames: time when due, number, socket and frame."""
         for one, other in pairs:
             first, second = _open(one), _open(other)
             for end, across in ((first, second), (second, first)):
@@ -64,7 +63,7 @@ class Shim:
             self._hosts[first.fileno()] = one
 
     def run(self) -> None:
-        """Until stdin says so, or ends."""
+        """Pass frames on until stdin says "stop" or ends."""
         poll = select.poll()
         for number in (*self._sockets, sys.stdin.fileno()):
             poll.register(number, select.POLLIN)
@@ -145,7 +144,7 @@ def _open(interface: str) -> socket.socket:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 2 when it could not begin."""
+    """Run the shim until stdin ends. Returns exit code 0, or 2 if it could not begin."""
     if len(arguments) < 2:
         print("usage: python -m experiments.faults.shim SEED INTERFACE:INTERFACE ...", file=sys.stderr)
         return 2

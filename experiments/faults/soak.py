@@ -1,7 +1,7 @@
-"""make soak: the same network for long, under mixed load and one random fault after the other.
+"""make soak: run one network for long, under mixed load and one random fault after the other.
 
-Nothing may be wrong or lost, no operation may fail; the memory of each process that lives through it stays
-flat; and in the end no file, namespace, process or slot of a pool is left over. Needs root.
+No block may be wrong or lost, and no operation may fail. The memory of each process that lives to the end
+must not grow. In the end no file, namespace, process or slot of a pool may be left over. Needs root.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ FAULTS = (
     "none", "storage_killed", "storage_slow", "controller_hung", "two_controllers", "link_flap", "loss_1",
     "stream_hung", "digests_flooded",
 )  # fmt: skip
-"""After each of these all but a storage node is the same process as before."""
+"""Faults after which all processes but a storage node are the same as before."""
 MOST_GROWTH = 0.05
-"""Of a process's memory after the warm-up."""
+"""Most by which a process's memory may grow after the warm-up, as a share."""
 WARM_UP = 0.25
-"""Share of the rounds."""
+"""Share of the rounds that are warm-up."""
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class SoakOptions:
-    """In the order of `_OPTIONS`."""
+    """Options of `make soak`, which runs one network for long under load and random faults."""
 
     minutes: Annotated[float, Within(0.05, 10_000)] = 10.0
-    """Of load, start and end not counted."""
+    """Minutes of load, without start and end."""
     round_s: Annotated[float, Within(3, 600), Variable("ROUND")] = 9.0
-    """Seconds of load with one fault in the middle."""
+    """Seconds of load in a round, which has one fault in its middle."""
     rate_per_s: Annotated[float, Within(1, 1000), Variable("RATE")] = 25.0
-    """Operations a second and node."""
+    """Operations a second of each node."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Of load and faults."""
+    """Seed of load and faults."""
     results: Path = Path("results/soak")
     """Folder for summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class Soaked:
-    """What is left of it."""
+    """Results of a soak."""
 
     rounds: Sequence[Result]
     growth: Mapping[str, float]
-    """Of the memory of each process that lived from the warm-up to the end, as a share."""
+    """Growth of memory of each process that lived from the warm-up to the end, as a share."""
     files: Mapping[str, int]
-    """By how many more files each of these had open in the end."""
+    """Growth in the number of open files of each of these processes."""
     lost_slots: int
-    """Of the pools, that are neither free nor of a block."""
+    """Number of the pools' slots that are neither free nor in use."""
     wrong_blocks: int
     lost_blocks: int
     left_over: Sequence[str]
@@ -91,7 +91,7 @@ class Soaked:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: all of it holds; 1: not; 2: it could not run."""
+    """Run the experiment. Returns exit code 0 if all goals are met, 1 if not, and 2 if it could not run."""
     return run_command(
         arguments,
         lambda given: read(SoakOptions, given, "weir soak", __doc__ or ""),
@@ -108,7 +108,7 @@ def _run(screen: Screen, options: SoakOptions) -> int:
 
 
 def soak(screen: Screen, options: SoakOptions) -> Soaked:
-    """Run all of it, from the network's start to its end."""
+    """Run the network from start to end, with a fault in each round, and return the results."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
     with (
@@ -153,7 +153,7 @@ def _round(running: Cluster, seconds: float, name: str) -> Result:
 
 
 def _left(pids: Mapping[int, str], namespaces: Sequence[str]) -> list[str]:
-    """Of these, what is still there: processes, and network namespaces that some process is in."""
+    """Return which of these are still there: processes, and network namespaces that some process is in."""
     left = [f"process {pid} ({name})" for pid, name in pids.items() if Path(f"/proc/{pid}").exists()]
     alive = set(map(str, namespaces_of()))
     return left + [f"namespace {namespace}" for namespace in namespaces if namespace in alive]
@@ -173,7 +173,7 @@ def _write(screen: Screen, options: SoakOptions, soaked: Soaked) -> None:
 
 
 def write_page(folder: Path, about: Mapping[str, object], soaked: Soaked) -> Path:
-    """Write the page, with the rounds and what changed over them; return its path."""
+    """Write the page into `folder`, with the rounds and the processes' growth; returns its path."""
     numbers = range(1, len(soaked.rounds) + 1)
     p99 = {
         phase: [(number, one.p99_ms[phase]) for number, one in zip(numbers, soaked.rounds, strict=True)]

@@ -1,4 +1,4 @@
-"""Puts a shim (`experiments.faults.shim`) into each link between a switch and a host, at the switch."""
+"""Insertion of a shim (`experiments.faults.shim`) into each link between a switch and a host."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ ip link set {port} up
 
 
 class Wires:
-    """The shims of a network, one for each switch that has hosts."""
+    """Shims of a network, one for each switch that has hosts."""
 
     def __init__(self, shims: Sequence[LineProcess]) -> None:
         self._shims = shims
 
     def suffer(self, only: str | None = None, /, **shares: float) -> None:
-        """Do this from now on to the frames in each direction of each link, or of the link at one port of a
-        switch; nothing: they are whole again. See `experiments.faults.shim`."""
+        """Damage frames from now on, in each direction, on all links or on the link at the interface `only`.
+
+        `shares` are those of `experiments.faults.shim`; without any, links are undamaged again.
+        """
         told: dict[str, object] = {**shares, "only": f"{only}w"} if only else {**shares}
         for shim in self._shims:
             shim.send(json.dumps(told))
@@ -47,7 +49,10 @@ class Wires:
 
 @contextlib.contextmanager
 def shimmed(network: Network, seed: int) -> Iterator[Wires]:
-    """While no switch runs; raises TopologyError or ProcessError."""
+    """Put shims into the links during the `with` block, which must begin while no switch runs.
+
+    Raises TopologyError or ProcessError.
+    """
     with contextlib.ExitStack() as stack:
         shims = []
         for number, switch in enumerate(network.fabric.switches):

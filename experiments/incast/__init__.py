@@ -1,1 +1,1 @@
-"""N-to-1: many nodes ask one storage node for the same blocks at once (`make incast`)."""
+"""Experiment on incast: many nodes ask one storage node for the same blocks at once (`make incast`)."""

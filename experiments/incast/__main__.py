@@ -1,4 +1,4 @@
-"""make incast: many nodes ask one storage node for the same blocks, for others and for a mix."""
+"""make incast: let many nodes ask one storage node for the same blocks, for different ones and for a mix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: every block arrived and was right; 1: not so; 2: it could not run."""
+    """Run the experiment; returns its exit code.
+
+    It is 0 if every block arrived and was right, 1 if not, and 2 if it could not run.
+    """
     return run_command(arguments, parse_options, _run)
 
 
@@ -47,7 +50,7 @@ def _run(screen: Screen, options: IncastOptions) -> int:
 
 
 def _drawn(screen: Screen, points: Sequence[Point], scenario: Scenario) -> list[Path]:
-    """The plots as files, where there is what draws them; the page has its own."""
+    """Draw the plots as files, if that is possible; returns their paths. The page has its own plots."""
     if not can_draw(screen):
         return []
     from experiments.incast.plots import draw
@@ -56,7 +59,7 @@ def _drawn(screen: Screen, points: Sequence[Point], scenario: Scenario) -> list[
 
 
 def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
-    """Measure all points; the summary is written after each: an interrupted run leaves what it has."""
+    """Measure all points. The summary is written after each, so an interrupted run leaves its results."""
     points: list[Point] = []
     cases = list(scenario.cases())
     options, about = scenario.options, _about(scenario)
@@ -79,7 +82,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
 
 
 def _watch(screen: Screen, scenario: Scenario, dashboard: Dashboard | None, stack: ExitStack) -> Watch | None:
-    """Who looks on, if anyone: samples cost something."""
+    """Return the watch for dashboard and metrics, or None without both, as taking samples costs CPU time."""
     options = scenario.options
     if dashboard is None and not options.metrics:
         return None

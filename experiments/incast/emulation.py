@@ -1,4 +1,4 @@
-"""Plays the points of the experiment on a running network: real processes, real packets."""
+"""Measurement of the experiment's points on a running network: real processes, real packets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from topologies.engines import Artifacts
 from topologies.network import Network
 
 START_DELAY_S = 0.05
-"""From the command to the burst: enough for the command to reach all nodes."""
+"""Seconds from the command to the burst, enough for the command to reach all nodes."""
 SILENCE_S = 60.0
 
 
@@ -40,7 +40,7 @@ class Measurements:
     """Raw results of one point; counts are those of the point alone."""
 
     bursts: list[dict[str, dict[str, Any]]] = field(default_factory=list)
-    """What each node reported, by burst."""
+    """Report of each node, by name, for each burst."""
     storage_egress_bytes: int = 0
     storage_requests: int = 0
     link_drops: int = 0
@@ -51,12 +51,12 @@ class Measurements:
 
 
 class Emulation:
-    """Hosts that run for the whole experiment, and a controller for each mode."""
+    """Emulation with hosts that run for the whole experiment, and switches and a controller for each mode."""
 
     def __init__(
         self, scenario: Scenario, network: Network, artifacts: Artifacts, watch: Watch | None = None
     ) -> None:
-        """`watch`: what looks on."""
+        """Start the hosts. `watch` gets samples of each mode."""
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
         self._watch = watch
         self.events: Events = queue.SimpleQueue()
@@ -65,7 +65,7 @@ class Emulation:
 
     @contextmanager
     def mode(self, name: str) -> Iterator[Mode]:
-        """Switches and controller as the mode wants them."""
+        """Run switches and a controller in a mode during the `with` block."""
         directory = self._network.directory / name
         directory.mkdir()
         self._network.start_switches()
@@ -82,7 +82,7 @@ class Emulation:
 
     @contextmanager
     def _watched(self, mode: str, controller: LineProcess, config: Config) -> Iterator[None]:
-        """Whoever looks on gets samples."""
+        """Give samples to the watch, if there is one, during the `with` block."""
         if self._watch is None:
             yield
             return
@@ -96,7 +96,7 @@ class Emulation:
             yield
 
     def burst(self, burst: Burst, push: bool) -> dict[str, dict[str, Any]]:
-        """Have all nodes ask at the same moment; what each reports."""
+        """Let all nodes ask at the same moment; returns each node's report. Raises ProcessError."""
         readers = [self.hosts[node] for node in burst]
         at_s = time.monotonic() + START_DELAY_S
         for reader in readers:
@@ -106,7 +106,7 @@ class Emulation:
         return {reader.name: reader.said["finished"] for reader in readers}
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:
-        """Return what has been counted so far, outside the nodes."""
+        """Return the counters so far of storage node, links and controller."""
         counted = ask(controller, SILENCE_S)
         return {
             "storage_egress_bytes": self._network.transmitted_bytes(self._store),
@@ -137,13 +137,13 @@ class Emulation:
 
 
 class Mode:
-    """The network in one mode."""
+    """Network in one mode."""
 
     def __init__(self, emulation: Emulation, controller: LineProcess) -> None:
         self._emulation, self.controller = emulation, controller
 
     def measure(self, case: Case, pause_s: float) -> Measurements:
-        """Play all bursts of a point. Raises ProcessError when a part fails."""
+        """Run all bursts of a point and return its measurements. Raises ProcessError if a part fails."""
         measured = Measurements()
         before = self._emulation.counts(self.controller)
         with CpuWatch() as watch:

@@ -1,4 +1,4 @@
-"""results/incast/report.html."""
+"""Page of the experiment: results/incast/report.html."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TITLES = (
 
 
 def write_page(folder: Path, title: str, about: Mapping[str, object], points: Sequence[Point]) -> Path:
-    """Write the page; return its path."""
+    """Write the page into `folder`, with a section for each pattern; returns its path."""
     sections: list[Section] = []
     for pattern in dict.fromkeys(point.pattern for point in points):
         some = [point for point in points if point.pattern == pattern]

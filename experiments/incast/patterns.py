@@ -1,7 +1,8 @@
-"""What the nodes ask for: the same prefix, prefixes of their own, or a Zipf mix. Pure and seeded.
+"""Patterns of requests: the same prefix, prefixes of each node's own, or a Zipf mix. Pure and seeded.
 
-A prefix is a chain of blocks. Every point of the experiment has prefixes of its own, so that nothing of an
-earlier point helps a later one; within a point every burst asks for the same ones (zipf: draws anew).
+A prefix is a chain of blocks. Every point of the experiment has prefixes of its own, so that no block of an
+earlier point helps a later one. Within a point every burst asks for the same prefixes; with zipf, each burst
+draws them anew from the same set.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ ZIPF_CHAIN_BLOCKS = 4
 
 Chain = tuple[bytes, ...]
 Burst = dict[str, list[Chain]]
-"""Node -> the chains that it asks for."""
+"""Chains that each node asks for, by node."""
 
 
 def bursts(
     pattern: str, nodes: Sequence[str], blocks: int, count: int, seed: int, label: str, key_space: KeySpace
 ) -> list[Burst]:
-    """`count` bursts in which every node asks for `blocks` blocks; equal arguments give equal bursts."""
+    """Return `count` bursts of requests for `blocks` blocks a node; equal arguments give equal bursts."""
     random = Random(f"{seed} {label}")
 
     def chain(length: int) -> Chain:
@@ -43,7 +44,7 @@ def bursts(
 
 
 def _draw(random: Random, prefixes: Sequence[Chain], wanted: int) -> list[Chain]:
-    """Distinct prefixes, the n-th with a weight of n to the power of minus the exponent."""
+    """Draw distinct prefixes; the n-th has the weight n ** -ZIPF_EXPONENT."""
     left = list(enumerate(prefixes, 1))
     drawn = []
     for _ in range(wanted):
@@ -54,5 +55,5 @@ def _draw(random: Random, prefixes: Sequence[Chain], wanted: int) -> list[Chain]
 
 
 def distinct_blocks(burst: Burst) -> set[bytes]:
-    """Return all blocks that anyone asks for."""
+    """Return the keys of all blocks that any node asks for."""
     return {key for chains in burst.values() for chain in chains for key in chain}

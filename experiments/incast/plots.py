@@ -1,4 +1,4 @@
-"""Plots: completion time and storage bytes over the number of nodes, one panel a pattern."""
+"""Plots of completion time and storage bytes over the number of nodes, with a panel for each pattern."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIGURES: dict[str, tuple[str, Callable[[Point], float]]] = {
 
 
 def draw(points: Sequence[Point], title: str, directory: Path) -> list[Path]:
-    """Draw one SVG a figure and return the files; points that don't count are hollow."""
+    """Draw an SVG for each figure and return the files. Points that don't count are hollow."""
     return [_figure(points, title, name, directory) for name in _FIGURES]
 
 

@@ -1,4 +1,4 @@
-"""A node of the incast experiment: asks for given blocks at a given time and says when each was there.
+"""Node of the incast experiment, which asks for blocks at a given time and reports when each arrived.
 
     python -m experiments.incast.reader CONFIG.json
 
@@ -10,8 +10,8 @@
     stdout  < {"event": "report", ...}
     stdin   > stop                                                       or its end
 
-What it fetched it does not keep: between two bursts its memory went to other prefixes, which is why it has to
-ask again. What was pushed to it, it takes if it wants it (`hostlib.client.pushed`).
+A node does not keep what it fetched, as if its memory had gone to other prefixes between two bursts.
+Therefore it asks again. It takes a pushed block if it wants it (`hostlib.client.pushed`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from hostlib.transport.endpoint import UdpEndpoint
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderConfig(HostConfig):
-    """The configuration file of a reader."""
+    """Configuration of a reader, as its file has it."""
 
     homes: list[str]
     block_bytes: int
     pushed_blocks: int
-    """Blocks of DRAM for what is pushed."""
+    """Number of blocks of DRAM for pushed blocks."""
     deadline_s: float
-    """After which a fragment, and with it its block, is given up."""
+    """Seconds after which a fragment, and with it its block, is given up."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +60,7 @@ class ReaderConfig(HostConfig):
 
 
 class Reader:
-    """One node; `burst` may be called again and again, and reports what was counted since the one before."""
+    """Node that fetches bursts of blocks; each report has the counts since the one before."""
 
     def __init__(self, config: ReaderConfig) -> None:
         self._fragments = fragment_count(config.block_bytes)
@@ -68,14 +68,17 @@ class Reader:
         self._tiers: LocalTiers[bytes] = LocalTiers(0, config.pushed_blocks)
         tiers, seal = self._tiers, Seal(TENANT_PUBLIC, PUBLIC_SECRET)
         self._pushed = PushedBlocks(seal, tiers.__contains__, tiers.place)
-        # There is one home for each block: whoever gives it up has nobody else to ask.
+        # Each block has only one home, so a node must not give it up for dead: there is no other to ask.
         patience = HealthOptions(silence_s=config.deadline_s)
         options = ClientOptions(LaneOptions(deadline_s=config.deadline_s), health=patience)
         self._client = Client(self._endpoint, Members.of(config.homes), seal, options, self._pushed)
         self._reported = self._counts()
 
     async def burst(self, at_s: float, chains: list[list[str]], push: bool) -> dict[str, Any]:
-        """Ask for all blocks at `at_s`; how long each took from then, and what went wrong."""
+        """Ask for all blocks at `at_s`; return how long each took from then, errors, and counts.
+
+        `chains` are keys in hexadecimal; `at_s` is a time of the event loop; `push` subscribes to the blocks.
+        """
         self._pushed.subscribing = push
         keys = [[bytes.fromhex(key) for key in chain] for chain in chains]
         blocks = [block for chain in keys for block in chain_references(chain)]
@@ -95,7 +98,7 @@ class Reader:
         }
 
     def report(self) -> dict[str, Any]:
-        """Return all counters, as an inference node has them."""
+        """Return all counters, in the form of an inference node's."""
         return {
             "client": asdict(self._client.stats),
             "pushed": asdict(self._pushed.stats),
@@ -104,7 +107,7 @@ class Reader:
         }
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close client and socket."""
         self._client.close()
         self._endpoint.close()
 
@@ -133,7 +136,7 @@ class Reader:
 
 
 async def run(config: ReaderConfig) -> None:
-    """Obey commands until "stop" or the end of stdin."""
+    """Carry out the commands on stdin until "stop" or its end."""
     reader = Reader(config)
     try:
         say("ready")

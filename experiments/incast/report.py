@@ -1,4 +1,4 @@
-"""The table of all points, and in words what became of the expected figures."""
+"""Report of all points: a table, and findings in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEGEND = (
 
 
 def print_report(console: Console, title: str, points: Sequence[Point]) -> None:
-    """The table, the findings, and the points that don't count."""
+    """Print the table, the findings, and the points that don't count."""
     console.print(_table(title, points))
     console.print(LEGEND)
     for line in findings(points):
@@ -34,7 +34,7 @@ def print_report(console: Console, title: str, points: Sequence[Point]) -> None:
 
 
 def findings(points: Sequence[Point]) -> list[str]:
-    """Return what merging and the pool did where most nodes asked, in words; only of points that count."""
+    """Return in words what merging and the pool achieved, with the most nodes, at points that count."""
     counted = {(p.mode, p.pattern, p.n): p for p in points if not p.overloaded}
     most = max((p.n for p in points), default=0)
     lines = []

@@ -1,4 +1,4 @@
-"""From what was measured to the points of results/incast/summary.json."""
+"""Points of results/incast/summary.json, computed from the measurements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTROL_MESSAGES = ("p4runtime_writes", "p4runtime_reads", "digest_lists", "pack
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measured point. Milliseconds of emulated time from the moment at which all nodes ask."""
+    """Measured point. Times are milliseconds of emulated time from the moment at which all nodes ask."""
 
     mode: str
     pattern: str
@@ -31,38 +31,38 @@ class Point:
     storage_egress_bytes: int
     """Bytes that left the storage node's interface, headers included."""
     storage_requests: int
-    """GETs that reached the storage node, one a fragment."""
+    """Number of packets that reached the storage node: nearly all are GETs, one for each fragment."""
     copies: float
-    """Storage egress in multiples of one copy of all blocks asked for, a burst."""
+    """Storage egress over the bytes of one copy of all blocks asked for in each burst."""
     block_ms: Percentiles
     first_burst_ms: Percentiles
-    """Of the first burst alone: nothing is in the pool yet."""
+    """Times in the first burst, when nothing is in the pool yet."""
     later_bursts_ms: Percentiles
     nodes: dict[str, Percentiles]
-    """block_ms by node."""
+    """Times of blocks, by node."""
     fairness: float
-    """Jain's index of the nodes' goodput: 1 all alike, 1/n one takes all (Jain et al., DEC-TR-301, 1984)."""
+    """Jain's index of the nodes' goodput: 1 if all are alike, 1/n if one takes all (DEC-TR-301, 1984)."""
     drops: int
-    """Packets dropped by the queues of the links."""
+    """Number of packets that the queues of the links dropped."""
     retransmits: int
     sources: dict[str, int]
-    """Fragments by where they came from (merged: copies of another node's reply), and those pushed."""
+    """Number of fragments by source, with those pushed; merged: copies of another node's reply."""
     control_messages: int
     control: dict[str, int]
-    """Those messages by kind, and what the controller did."""
+    """Number of control messages by kind, and counts of what the controller did."""
     errors: dict[str, int]
-    """Blocks that a node did not get, by error."""
+    """Number of blocks that nodes did not get, by error."""
     corrupt: int
-    """Wrong values that arrived."""
+    """Number of wrong values that arrived."""
     wall_s: float
     cpu_share: float
     overloaded: bool
     complaints: list[str]
-    """Why the point does not count."""
+    """Reasons why the point does not count; empty if it does."""
 
 
 def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
-    """Return the figures of one point."""
+    """Return the figures of a point whose blocks have `fragments` fragments."""
     reports = [report for burst in measured.bursts for report in burst.values()]
     once = sum(len(distinct_blocks(burst)) for burst in case.bursts) * fragments * VALUE_FRAME_BYTES
     complaints = _strain(measured).complaints()
@@ -94,7 +94,7 @@ def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's fairness index; 1 where nobody got anything."""
+    """Return Jain's fairness index of shares; it is 1 if all shares are 0."""
     squares = sum(share * share for share in shares)
     return round(sum(shares) ** 2 / (len(shares) * squares), 4) if squares else 1.0
 
@@ -112,7 +112,7 @@ def _times(bursts: Sequence[dict[str, dict[str, Any]]]) -> Percentiles:
 
 
 def _goodput(node: str, bursts: Sequence[dict[str, dict[str, Any]]]) -> float:
-    """Blocks a second while the node was waiting for any."""
+    """Return a node's blocks a second while it was waiting for any."""
     times = [burst[node]["block_ms"] for burst in bursts]
     waited_ms = sum(max(burst, default=0.0) for burst in times)
     return 1000 * sum(map(len, times)) / waited_ms if waited_ms else 0.0

@@ -1,4 +1,4 @@
-"""Options turned into a fabric, the points to measure, and configurations of hosts and controller."""
+"""Scenario of the experiment: fabric, points to measure, and configurations of hosts and controller."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from workload.scale import ScaleModel
 from workload.trace import MOONCAKE
 
 STORES = 1
-"""N-to-1: all blocks have one home."""
+"""Number of storage nodes: all blocks have one home."""
 POLICY = "lru"
 POOL_BLOCKS = 2048
-"""More than any point asks for: what the experiment is about is merging and sharing, not eviction."""
+"""Blocks of the pool: more than any point asks for, because the experiment is not about eviction."""
 PUSHED_BLOCKS = 256
-"""DRAM of a node for what is pushed."""
+"""Blocks of a node's DRAM for pushed blocks."""
 MERGING = ("merge", "both", "push")
 POOL = ("pool", "both", "push")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One point to measure: `n` nodes and the bursts in which they ask."""
+    """Point to measure: `n` nodes and the bursts in which they ask."""
 
     mode: str
     pattern: str
@@ -43,13 +43,13 @@ class Case:
 
     @property
     def label(self) -> str:
-        """Return its name as people read it."""
+        """Return the point's name for people."""
         return f"{self.mode}, {self.pattern}, {self.n} nodes"
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What all points have in common."""
+    """Scenario that all points have in common."""
 
     options: IncastOptions
     fabric: Fabric
@@ -58,21 +58,21 @@ class Scenario:
 
     @property
     def fragments(self) -> int:
-        """Values, and so slots, that a block takes."""
+        """Return the number of values, and so of slots, that a block takes."""
         return self.block_bytes // self.scale.fragment_bytes
 
     @property
     def pool_size(self) -> PoolSize:
-        """Return the size of the pool of the one switch."""
+        """Return the size of the pool of one switch."""
         return PoolSize(POOL_BLOCKS, POOL_BLOCKS * self.fragments, self.fragments)
 
     @property
     def defines(self) -> dict[str, int]:
-        """Compile-time sizes of the P4 program."""
+        """Return the macros with which the P4 program is compiled for this pool."""
         return self.pool_size.defines
 
     def cases(self) -> Iterator[Case]:
-        """Yield all points, those of a mode together."""
+        """Yield all points; those of a mode follow each other."""
         options = self.options
         for mode in options.modes:
             for pattern in options.patterns:
@@ -86,12 +86,12 @@ class Scenario:
 
 
 def participants(nodes: tuple[str, ...], n: int) -> list[str]:
-    """`n` of the nodes, spread over all, so that in larger topologies they are behind different switches."""
+    """Return `n` of the nodes, spread evenly, so that in larger topologies they are at different switches."""
     return [nodes[index * len(nodes) // n] for index in range(n)]
 
 
 def make_scenario(options: IncastOptions) -> Scenario:
-    """Raises TopologyError, CostError or ScaleError."""
+    """Return the scenario of the options; raises TopologyError, CostError or ScaleError."""
     scale = ScaleModel(options.scale, fragment_bytes=VALUE_BYTES)
     cost = make_cost_model(options.model, DEFAULT_GPU, MOONCAKE.block_tokens)
     asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
@@ -102,8 +102,10 @@ def make_scenario(options: IncastOptions) -> Scenario:
 
 
 def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
-    """Write a configuration file for every host, and the keys that the store holds from the start; return
-    their paths by name."""
+    """Write a configuration file for every host; returns the files by host.
+
+    Also writes the keys of the blocks that the storage node holds from the start.
+    """
     fabric = scenario.fabric
     homes = [str(fabric.hosts[name].ipv4) for name in fabric.stores]
     keys = {key for case in scenario.cases() for burst in case.bursts for key in distinct_blocks(burst)}

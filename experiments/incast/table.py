@@ -1,4 +1,4 @@
-"""The points as a Markdown table, for documents."""
+"""Table of the points in Markdown, for documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEAD = ("pattern", "N", "mode", "copies", "storage bytes", "GETs there", "p50 m
 
 
 def markdown(points: Sequence[Point]) -> str:
-    """Return one line a point, in order of pattern, nodes and mode."""
+    """Return the table, with a line for each point, in order of pattern and number of nodes."""
     patterns = list(dict.fromkeys(point.pattern for point in points))
     ordered = sorted(points, key=lambda point: (patterns.index(point.pattern), point.n))
     rows = [_HEAD, ["---"] * len(_HEAD), *(_row(point) for point in ordered)]

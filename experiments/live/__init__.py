@@ -1,7 +1,7 @@
-"""A running network in the terminal: load of the links, where blocks come from, what the pool decides.
+"""Dashboard of a running network in the terminal: load of links, sources of blocks, decisions of the pool.
 
-`Dashboard` takes the samples of a run's timeline (those of details.json) and what processes say of
-themselves; of its own it keeps the last seconds, to draw them.
+`Dashboard` takes the samples of a run's timeline, which details.json also has, and the reports of processes.
+It keeps only the last seconds, to draw them.
 """
 
 from experiments.live.dashboard import Dashboard

@@ -1,4 +1,4 @@
-"""The view of a running network, as something that rich can show below a bar of progress."""
+"""View of a running network, which rich can show below a progress bar."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from emulator.running import Running
 
 OTHER_ROWS: Final = 4
-"""Of the terminal, for progress and the cursor."""
+"""Rows of the terminal for progress and the cursor."""
 
 
 class Dashboard:
-    """Shows nothing until it has something to watch, and then what it saw last."""
+    """Dashboard that shows the latest snapshot, and nothing before the first."""
 
     def __init__(self, pool_blocks: int) -> None:
         self._pool_blocks = pool_blocks
@@ -29,7 +29,7 @@ class Dashboard:
 
     @contextmanager
     def watching(self, running: Running) -> Iterator[None]:
-        """Show a play, from its first sample on."""
+        """Show a run, from its first sample on, during the `with` block."""
         network = running.network
         assert isinstance(network, Network)  # LIVE is refused with SERVERS
         nodes = {name: network.mininet[name].pid for name in network.fabric.graph}
@@ -43,7 +43,7 @@ class Dashboard:
 
     @property
     def latest(self) -> Snapshot | None:
-        """Return what is shown."""
+        """Return the snapshot that is shown, or None before the first run."""
         return self._collector.latest if self._collector else None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -1,4 +1,4 @@
-"""What is shown at one moment, made of the last samples of a timeline."""
+"""Snapshot that the dashboard shows, made from the last samples of a timeline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from topologies.fabric import Fabric
 
 RATE_SAMPLES: Final = 2
-"""Samples between the two that a rate is the difference of."""
+"""Number of samples from one to the other of the two whose difference is a rate."""
 HISTORY: Final = 60
 MOST_DECISIONS: Final = 16
 CONTROLLER: Final = "controller"
@@ -22,57 +22,59 @@ CONTROLLER: Final = "controller"
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """One link, seen from its switch."""
+    """Load of a link, seen from its switch."""
 
     switch: str
     peer: str
     rate_bit_s: float
     to_bit_s: float
-    """To the switch."""
+    """Bits a second to the switch."""
     from_bit_s: float
+    """Bits a second from the switch."""
     queued_bytes: int
-    """In front of it, at both ends."""
+    """Bytes in the queues at both ends."""
 
     @property
     def share(self) -> float:
-        """Return the share of its rate, in the busier direction."""
+        """Return the load in the busier direction, as a share of the link's rate."""
         return max(self.to_bit_s, self.from_bit_s) / self.rate_bit_s
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Rates are per second over the last second, totals since the play began."""
+    """Snapshot of a run. Rates are per second over the last samples, totals since the run began."""
 
     t_s: float = 0.0
     links: tuple[LinkLoad, ...] = ()
     blocks: Mapping[str, int] = field(default_factory=dict)
-    """By the tier that they were found in."""
+    """Number of blocks by the tier in which they were found."""
     resident: int = 0
+    """Number of blocks in the pool."""
     served: int = 0
-    """Fragments that switches answered from their pools."""
+    """Number of fragments that switches answered from their pools."""
     merged: int = 0
-    """Requests that switches absorbed."""
+    """Number of requests that switches merged."""
     admitted: int = 0
     evicted: int = 0
     rates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """The last of: served, merged, digests; oldest first."""
+    """Latest rates of "served", "merged" and "digests", oldest first."""
     hottest: tuple[Mapping[str, Any], ...] = ()
-    """controller.pool.block_history.BlockHistory.hot_residents, over all switches."""
+    """Blocks with the most hits over all switches (`BlockHistory.hot_residents` of the controller)."""
     decisions: tuple[Mapping[str, Any], ...] = ()
-    """controller.pool.block_history.Decision with the switch, oldest first."""
+    """Latest decisions (`Decision` of `controller.pool.block_history`) with their switch, oldest first."""
     backlog_ms: Mapping[str, float] = field(default_factory=dict)
-    """What waits in each storage node, in time of its link; where there are none, in each node that lends."""
+    """Backlog of each storage node, or of each node that lends, in milliseconds of its link."""
     lends: bool = False
-    """Whether nodes lend one another their memory, as there are no storage nodes."""
+    """Whether nodes lend one another their memory, because there are no storage nodes."""
 
 
 class Collector:
-    """Takes samples of one play after the other; bounded by HISTORY and the size of the network."""
+    """Collector of the samples of a run; its memory is bounded by HISTORY and the size of the network."""
 
     def __init__(
         self, fabric: Fabric, waiting_bytes: Callable[[], Mapping[str, int]], progress: Progress
     ) -> None:
-        """`waiting_bytes` says what waits at each interface."""
+        """Take queues from `waiting_bytes()`, in bytes by interface, and reports from `progress()`."""
         self._fabric, self._waiting_bytes, self._progress = fabric, waiting_bytes, progress
         self._samples: deque[Sample] = deque(maxlen=RATE_SAMPLES + 1)
         self._rates = {name: deque[float](maxlen=HISTORY) for name in ("served", "merged", "digests")}
@@ -81,7 +83,7 @@ class Collector:
         self.latest = Snapshot()
 
     def take(self, sample: Sample) -> None:
-        """Make it the latest."""
+        """Make the latest snapshot from a new sample."""
         self._samples.append(sample)
         before = self._samples[0]
         said = self._progress()
@@ -108,7 +110,7 @@ class Collector:
         )
 
     def _links(self, before: Sample, now: Sample) -> Iterable[LinkLoad]:
-        """A link between two switches once."""
+        """Yield the load of each link; a link between two switches comes once."""
         passed_s = now.t_s - before.t_s
         waiting = self._waiting_bytes()
         for switch in self._fabric.switches:
@@ -127,7 +129,7 @@ class Collector:
                 yield LinkLoad(switch, port.peer, port.rate_bit_s, to, of, queued)
 
     def _interface(self, vertex: str, neighbour: str) -> str:
-        """Of a host or switch, towards its neighbour."""
+        """Return the interface of a host or switch towards its neighbour."""
         if vertex in self._fabric.hosts:
             return f"{vertex}-eth0"
         ports = self._fabric.ports(vertex)
@@ -143,7 +145,7 @@ class Collector:
             self._rates[name].append(max(0, late - early) / passed_s if passed_s > 0 else 0.0)
 
     def _note_decisions(self, pools: Mapping[str, Mapping[str, Any]]) -> None:
-        """Those that are new; a controller that was started anew counts from 1."""
+        """Add the new decisions. A controller that was started again counts from 1 again."""
         for switch, pool in pools.items():
             decisions = pool.get("decisions", ())
             last = self._decided.get(switch, 0)

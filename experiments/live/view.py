@@ -1,4 +1,4 @@
-"""A snapshot drawn for a terminal of 60 columns or more. Every bar has its number, so colour only helps."""
+"""View of a snapshot for a terminal of 60 columns or more. Every bar has a number; no figure needs colour."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from experiments.live.snapshot import LinkLoad, Snapshot
 from experiments.sources import sources
 
 WIDE_COLUMNS: Final = 110
-"""From here on links and pool stand side by side."""
+"""Least width at which links and pool are side by side."""
 NARROW_COLUMNS: Final = 76
-"""Below that, links and switch stand below one another, and what the policy decides is left out."""
+"""Width below which links are above the switch, and decisions of the policy are left out."""
 WIDE_ROWS: Final = 22
 HIGH_ROWS: Final = 28
-"""From here on tiers have bars in a narrow terminal too."""
+"""Least height at which tiers have bars in a narrow terminal too."""
 BUSY: Final = 0.8
-"""Share of its rate from which a link is shown as busy."""
+"""Share of a link's rate from which it is shown as busy."""
 LOAD_CELLS: Final = 6
-"""Of a link's bar: with its number it fits twice beside the rest in WIDE_COLUMNS."""
+"""Width of a link's bar in characters: in WIDE_COLUMNS there is space for two bars with numbers."""
 NARROW_LOAD_CELLS: Final = 3
 NARROW_TIERS_ROWS: Final = 2
 POOL_ROWS: Final = 8
@@ -35,7 +35,7 @@ _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def draw(snapshot: Snapshot, pool_blocks: int, width: int, height: int) -> RenderableType:
-    """Return the picture in at most `height` rows, from 20 on."""
+    """Return the picture, which has at most `height` rows if `height` is 20 or more."""
     pool, tiers = _pool(snapshot, pool_blocks), _tiers(snapshot)
     if width >= WIDE_COLUMNS and height >= WIDE_ROWS:
         taken = POOL_ROWS + (TIERS_ROWS if tiers else 0)
@@ -65,7 +65,7 @@ def _side_by_side(left: RenderableType, right: RenderableType, ratios: tuple[int
 
 
 def _links(snapshot: Snapshot, rows: int, cells: int = LOAD_CELLS) -> Panel:
-    """Switches with what hangs at them; where there is no room, the busiest."""
+    """Return the panel of switches and their links, or of the busiest links if there are too many."""
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True, show_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
     for title in ("to the switch", "from it"):
@@ -92,7 +92,7 @@ def _links(snapshot: Snapshot, rows: int, cells: int = LOAD_CELLS) -> Panel:
 
 
 def _busiest(links: Sequence[LinkLoad], most: int) -> list[LinkLoad]:
-    """In the order of `links`."""
+    """Return the busiest of the links, at most `most`, in their given order."""
     if len(links) <= most:
         return list(links)
     chosen = set(sorted(range(len(links)), key=lambda at: -links[at].share)[:most])
@@ -106,14 +106,14 @@ def _load(bit_s: float, rate_bit_s: float, cells: int) -> Text:
 
 
 def bar(share: float, cells: int) -> str:
-    """Return a bar of so many characters, full at 1."""
+    """Return a bar of `cells` characters, which is full for a share of 1."""
     eighths = round(8 * cells * min(1.0, max(0.0, share)))
     full, part = divmod(eighths, 8)
     return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(cells)
 
 
 def spark(values: Sequence[float], cells: int) -> str:
-    """Return the last values as a line of bars; the largest is full."""
+    """Return the last `cells` values as a line of bars; the largest is full."""
     last = values[-cells:]
     most = max(last, default=0.0) or 1.0
     return "".join(_SPARKS[min(7, int(8 * value / most))] for value in last)
@@ -136,7 +136,7 @@ def _pool(snapshot: Snapshot, pool_blocks: int) -> Panel:
 
 
 def _tiers(snapshot: Snapshot) -> Panel | None:
-    """None where nobody says where blocks came from."""
+    """Return the panel of blocks' sources, or None if they are not known."""
     if not snapshot.blocks:
         return None
     table = Table.grid(padding=(0, 1, 0, 0))
@@ -161,7 +161,7 @@ def _shares(snapshot: Snapshot) -> list[tuple[str, float]]:
 
 
 def _policy(snapshot: Snapshot, rows: int) -> Panel:
-    """Hottest prefixes, then decisions, the newest last."""
+    """Return the panel of the hottest prefixes and the latest decisions, the newest last."""
     hottest = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     hottest.add_column("hot prefix ends in", no_wrap=True)
     for title in ("blocks", "hits"):

@@ -1,1 +1,1 @@
-"""How much of what could be wrong in the code that keeps the promises its tests notice (`make mutate`)."""
+"""Mutation testing of the code that keeps docs/guarantees.md: the share that tests notice (`make mutate`)."""

@@ -1,6 +1,6 @@
-"""make mutate: small changes of the modules that keep the promises; what share of them do their tests notice?
+"""make mutate: change modules that keep the promises a little, and count the changes that tests notice.
 
-Which changes are tried follows from the seed. Each is made in a copy of this checkout, and the module's tests
+The seed chooses the changes. Each is made in a copy of this checkout, and the module's tests
 (experiments/mutate/promises.py) are run there until one fails.
 """
 
@@ -33,25 +33,25 @@ GOAL = 0.95
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class MutateOptions:
-    """In the order of `_OPTIONS`."""
+    """Options of `make mutate`, which counts small changes of modules that their tests notice."""
 
     mutations: Annotated[int, Within(1, 100_000)] = 40
-    """How many are tried at most."""
+    """Most mutations to try."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Which ones."""
+    """Seed of the choice of mutations."""
     modules: tuple[Annotated[str, OneOf(MODULES)], ...] = MODULES
-    """Files, separated by commas."""
+    """Files to mutate."""
     minutes: Annotated[float, Within(0.1, 10_000)] = 60.0
-    """No more are tried after that."""
+    """Minutes after which no further mutation is tried."""
     timeout_s: Annotated[float, Within(1, 3600), Variable("TIMEOUT")] = 600.0
-    """Seconds that a module's tests may take; more is noticed, too."""
+    """Seconds that a module's tests may take; a mutation with which they take longer counts as noticed."""
     results: Path = Path("results/mutate")
     """Folder for summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One mutation."""
+    """Mutation that was tried, with its outcome."""
 
     module: str
     line: int
@@ -59,11 +59,14 @@ class Tried:
     after: str
     noticed: bool
     by: str
-    """The first test that failed, or that it took too long."""
+    """First test that failed, or a note that tests took too long, or pytest's exit code."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: GOAL of them were noticed; 1: fewer; 2: it could not run."""
+    """Run the experiment; returns its exit code.
+
+    It is 0 if at least the share GOAL of the mutations was noticed, 1 if not, and 2 if it could not run.
+    """
     program = "weir mutate"
     return run_command(
         arguments,
@@ -74,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def sample(modules: Sequence[str], count: int, seed: int) -> list[tuple[str, Mutation]]:
-    """Return so many mutations of these modules, each as likely as any other."""
+    """Return `count` mutations of these modules, or all if there are fewer; each is equally likely."""
     known = [
         (module, one) for module in modules for one in mutations((ROOT / module).read_text(encoding="utf-8"))
     ]
@@ -96,7 +99,7 @@ def _run(screen: Screen, options: MutateOptions) -> int:
                 progress.advance(bar)
                 if not tried[-1].noticed:
                     screen.show(_line(tried[-1]))
-    finally:  # an interrupt, too, leaves what was tried
+    finally:  # an interrupted run also leaves its results
         _write(options, tried)
     noticed = sum(one.noticed for one in tried)
     share = noticed / len(tried) if tried else 0.0
@@ -105,7 +108,7 @@ def _run(screen: Screen, options: MutateOptions) -> int:
 
 
 def _copy(scratch: Path) -> Path:
-    """This checkout, with what is not committed yet, and its environment by a link."""
+    """Copy this checkout, with uncommitted changes and a link to its environment; returns the copy's path."""
     copy = scratch / "checkout"
     skipped = shutil.ignore_patterns(".git", ".venv*", "results", "build", "*_cache", "__pycache__")
     shutil.copytree(ROOT, copy, ignore=skipped, symlinks=True)
@@ -114,7 +117,7 @@ def _copy(scratch: Path) -> Path:
 
 
 def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> Tried:
-    """Make a mutation in the copy, run the module's tests, and take it back."""
+    """Make a mutation in the copy, run the module's tests, and undo the mutation."""
     path = copy / module
     source = path.read_text(encoding="utf-8")
     changed = mutation.apply(source)
@@ -128,7 +131,7 @@ def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> Tr
 
 
 def _tests_fail(copy: Path, tests: Sequence[str], timeout_s: float) -> tuple[bool, str]:
-    """Whether they do, and which one; where pytest itself crashes, they do."""
+    """Return whether tests fail, and the first that does; a crash of pytest or a timeout is a failure too."""
     command = [sys.executable, "-B", "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     process = subprocess.Popen(

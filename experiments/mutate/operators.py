@@ -1,4 +1,4 @@
-"""Small changes of a Python source, each of which should make a test fail."""
+"""Mutations: small changes of a Python source, each of which should make a test fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _COMPARED: Final = {
     ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"),
 }  # fmt: skip
 _TURNED: Final = {ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<")}
-"""For times: that two are equal to the last bit is nobody's promise, which of them is later may be."""
+"""Changes of comparisons of times, which reverse the order.
+
+No code promises anything about two times that are exactly equal, but code may promise which is later.
+"""
 _COMPUTED: Final = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.FloorDiv: ("//", "*"),
     ast.Div: ("/", "*"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.Mod: ("%", "+"),
@@ -22,7 +25,7 @@ _COMPUTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change: the characters from `begin` to `end` of a source become `by`."""
+    """Change of a source: its characters from `begin` to `end` become `by`."""
 
     begin: int
     end: int
@@ -35,11 +38,10 @@ class Mutation:
 
 
 def mutations(source: str) -> list[Mutation]:
-    """Return all that this module knows of a source.
+    """Return all mutations of a source, in order of their places.
 
-    What only says something (docstrings, annotations, log lines, texts) is left alone, and so are statistics,
-    which only reports read. So are numbers that have a name: tests go by them. A comparison of times is
-    turned round instead of moved by one.
+    Docstrings, annotations, log lines and texts are not changed. Nor are statistics, which only reports read,
+    and numbers that have a name, which tests use. A comparison of times is reversed, not moved by one.
     """
     return sorted(_Finder(source).found(), key=lambda one: (one.begin, one.end, one.by))
 
@@ -54,13 +56,16 @@ class _Finder:
         self._bytes = source.encode()
 
     def found(self) -> Iterator[Mutation]:
-        """Return all mutations, in no order."""
+        """Yield all mutations, in no order."""
         for node in self._told():
             yield from self._of(node)
 
     def _told(self) -> Iterator[ast.AST]:
-        """All nodes but those of annotations and of declarations of fields, of statements that only say or
-        count something, and of the imports for types alone."""
+        """Yield all nodes that may be changed.
+
+        These are all but annotations, declarations of fields, statements that only log or count something,
+        and imports for types alone.
+        """
         waiting: list[ast.AST] = [self._tree]
         while waiting:
             node = waiting.pop()
@@ -105,7 +110,7 @@ class _Finder:
             yield self._replaced(node, str(node.value + 1))
 
     def _between(self, left: ast.expr, right: ast.expr, before: str, after: str) -> Iterator[Mutation]:
-        """The operator between two operands; not where a comment or a bracket hides it."""
+        """Yield the change of the operator between two operands, unless a comment or a bracket hides it."""
         begin, end = self._at(left)[1], self._at(right)[0]
         gap = self._source[begin:end]
         if gap.count(before) == 1 and "#" not in gap:
@@ -117,7 +122,7 @@ class _Finder:
         return Mutation(begin, end, by, node.lineno)
 
     def _at(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """In characters."""
+        """Return the places of a node's first character and of the one behind it, in characters."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         begin = self._lines[node.lineno - 1] + node.col_offset
@@ -126,19 +131,19 @@ class _Finder:
 
 
 def _names(node: ast.AST) -> bool:
-    """Whether it gives a number a name: a constant's or a field's."""
+    """Return whether a node gives a value the name of a constant or a field."""
     if isinstance(node, ast.Assign):
         return all(isinstance(one, ast.Name) and one.id.isupper() for one in node.targets)
     return isinstance(node, ast.AnnAssign)
 
 
 def _is_field(function: ast.expr) -> bool:
-    """Whether it declares a field of a dataclass."""
+    """Return whether a call of this function declares a field of a dataclass."""
     return isinstance(function, ast.Name) and function.id == "field"
 
 
 def _is_time(node: ast.expr) -> bool:
-    """Whether it is in seconds or milliseconds, by its name or those of what it is computed from."""
+    """Return whether a value is a time, by its name or the names that it is computed from: _s or _ms."""
     if isinstance(node, ast.BinOp):
         return _is_time(node.left) or _is_time(node.right)
     of = node.func if isinstance(node, ast.Call) else node
@@ -147,7 +152,7 @@ def _is_time(node: ast.expr) -> bool:
 
 
 def _counts(node: ast.AST) -> bool:
-    """Whether it sets a field of statistics, or an entry of one."""
+    """Return whether a statement sets a field of statistics, or an entry of such a field."""
     if not isinstance(node, ast.Assign | ast.AugAssign):
         return False
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -156,7 +161,7 @@ def _counts(node: ast.AST) -> bool:
 
 
 def _says(node: ast.AST) -> bool:
-    """Whether it logs, counts, raises with a text, or is for the type checker."""
+    """Return whether a node only logs, counts, asserts, formats a text, or is for the type checker."""
     if _counts(node):
         return True
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":

@@ -1,7 +1,7 @@
-"""The modules that keep what docs/guarantees.md promises, and the tests that notice when they do not.
+"""Modules that keep what docs/guarantees.md promises, and the tests that notice if they do not.
 
-A module's own tests come first. What they do not notice, others may that use the module: those of all parts
-of a storage node and a client, or of the controller, and the simulation of whole systems with random faults.
+A module's own tests come first. Then come tests that use the module: those of all parts of a storage node and
+a client, or of the controller, and the simulation of whole systems with random faults.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ _REST: Final = {
     "hostlib": ("hostlib/client", "hostlib/protocol", "hostlib/storage", "hostlib/transport"),
     "controller": ("controller", "controller/pool"),
 }
-"""Folders of tests that use the modules."""
+"""Folders of tests that use the modules, by folder of the modules."""
 _SIMULATION: Final = "tests/experiments/simulate_faults/test_simulate_faults.py"
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def _file(folder: str, name: str) -> str:
-    """Return the path, from the root, of the one file of that name below a folder."""
+    """Return the path, from the root, of the only file of that name below a folder."""
     (found,) = (ROOT / folder).rglob(f"{name}.py")
     return str(found.relative_to(ROOT))
 
@@ -98,19 +98,21 @@ _TESTS: Final = {
 }
 
 MODULES: Final = tuple(_TESTS)
-"""The files of the promises' modules."""
+"""Files of the modules that keep the promises."""
 
 
 def files_of_tests(module: str) -> tuple[str, ...]:
-    """Return the files of tests of one of MODULES, those first that are most likely to notice. They are only
-    in a checkout."""
+    """Return the files of tests of one of MODULES, the likeliest to notice a change first.
+
+    The files exist only in a checkout.
+    """
     room, tests = _TESTS[module]
     first = [_test(room, test) for test in tests]
     return tuple(dict.fromkeys([*first, *_rest(room), _SIMULATION]))
 
 
 def _rest(room: str) -> Iterator[str]:
-    """Return all that use the modules but those that make a network, which take long."""
+    """Yield the tests that use a folder's modules, without those that make a network, which take long."""
     for folder in _REST[room]:
         for path in sorted((ROOT / "tests" / folder).glob("test_*.py")):
             if not path.stem.endswith("live"):

@@ -1,6 +1,6 @@
-"""Pages of results: one HTML file that opens offline, with charts, tables to save, and a dark side.
+"""Pages of results: HTML files that open offline, with charts, tables to save, and a dark mode.
 
-Charts can be told apart without colour: each series has a dash, a marker and a pattern of its own (`style`).
+Charts can be read without colour: each series has a dash, a marker and a pattern of its own (`style`).
 """
 
 from experiments.page.charts import Chart, bar_chart, line_chart

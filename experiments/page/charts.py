@@ -1,6 +1,7 @@
-"""Charts of a page as plain data, which `charts.js` draws in the width that it finds, light or dark.
+"""Charts of a page as plain data, which `charts.js` draws in the browser, to its width, light or dark.
 
-What study and blocks draw with plotly has axes and marks that these have not; a page may hold both.
+The study and the experiment on blocks use plotly for axes and marks that these charts lack. A page may have
+both.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any
 
 SCRIPT = (Path(__file__).parent / "charts.js").read_text(encoding="utf-8")
 MOST_POINTS = 300
-"""Of a line: more than a screen has room for only make the page larger."""
+"""Most points of a line: more would not be visible and only make the page larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`kind` is "lines" or "bars"; `data` is what charts.js takes of that kind."""
+    """Chart of a kind, "lines" or "bars", with the data that charts.js takes for it."""
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -36,10 +37,10 @@ def line_chart(
     ticks: Sequence[float] | None = None,
     y_max: float | None = None,
 ) -> Chart:
-    """Return lines of (x, y), in the order given; the vertical axis begins at 0.
+    """Return a chart of lines, each with points (x, y) in the order given; the vertical axis begins at 0.
 
-    `marks` draws each point, `hollow` says which of them don't count, and `marked` has points to draw
-    besides.
+    With `marks`, each point is drawn. `hollow` tells which of them don't count. `marked` has further points.
+    The vertical axis ends at `y_max` if it is given.
     """
     drawn = []
     for name, points in series.items():
@@ -66,13 +67,13 @@ def line_chart(
 def bar_chart(
     title: str, labels: Sequence[str], series: Mapping[str, Sequence[float]], *, stacked: bool = False
 ) -> Chart:
-    """Return horizontal bars, from top to bottom in the order of the labels, with their values beside."""
+    """Return a chart of horizontal bars with their values, from top to bottom in the order of the labels."""
     drawn = [{"name": name, "values": [_short(value) for value in values]} for name, values in series.items()]
     return Chart("bars", {"title": title, "labels": list(labels), "series": drawn, "stacked": stacked})
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most MOST_POINTS of them, evenly, with the last one."""
+    """Return at most MOST_POINTS of the points, evenly spaced, with the last one."""
     if len(points) <= MOST_POINTS:
         return list(points)
     last = len(points) - 1
@@ -80,5 +81,5 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _short(value: float) -> float:
-    """Four digits, which is more than a pixel."""
+    """Return a value with four digits, which is finer than a pixel."""
     return float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""The HTML document: sections of text, plots and tables. Everything that comes from outside is escaped."""
+"""HTML document with sections of text, plots and tables. Text is escaped; drawings and scripts are not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ function weirChoices(name, draw) {
   window.addEventListener("DOMContentLoaded", show);
 }
 """
-# A plot is drawn when the columns beside it are not there yet.
+# A plot is first drawn before the columns beside it exist, so its width is wrong until it is resized.
 _PLOTLY_SCRIPT = """
 window.addEventListener("load", () => {
   for (const plot of document.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(plot);
@@ -52,14 +52,14 @@ _NO_SCRIPT = (
 )
 _FILTERED_ROWS = 12
 _WORDS = 32
-"""A cell that is longer than this is text, which may be broken into lines."""
+"""Length above which a cell is text, which may be broken into lines."""
 
 _CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A menu: (value, what the reader sees), the first one chosen at the start."""
+    """Menu with pairs (value, text that the reader sees); the first is chosen at the start."""
 
     name: str
     label: str
@@ -67,7 +67,7 @@ class Choice:
 
 
 class Page:
-    """Built from top to bottom, then written."""
+    """Page that is built from top to bottom, and then written."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -76,7 +76,7 @@ class Page:
         self._has_plotly = False
         self._headings: list[str] = []
         self._contents: int | None = None
-        """Behind so many parts."""
+        """Number of parts before the table of contents; None if there is none."""
 
     def heading(self, text: str) -> None:
         """Begin a section."""
@@ -84,7 +84,7 @@ class Page:
         self._parts.append(f'<h2 id="part{len(self._headings)}">{escape(text)}</h2>')
 
     def contents(self) -> None:
-        """Links to all sections, those that come later too; here."""
+        """Add links to all sections of the page at this place, also to later sections."""
         self._contents = len(self._parts)
 
     def text(self, text: str, kind: str = "") -> None:
@@ -92,28 +92,28 @@ class Page:
         self._parts.append(f'<p class="{escape(kind)}">{escape(text)}</p>')
 
     def points(self, lines: Sequence[str]) -> None:
-        """Sentences below one another."""
+        """Add a list of sentences."""
         self._parts.append(f'<ul class="points">{_items(lines)}</ul>')
 
     def svg(self, drawing: str) -> None:
-        """Add a drawing, which is SVG or HTML as it is to be: whoever made it has escaped what is in it."""
+        """Add a drawing in SVG or HTML, which is not escaped."""
         self._parts.append(drawing)
 
     def plot(self, figure: Chart | go.Figure, description: str) -> None:
-        """Add a plot; `description` is what it shows, for those who can't see it."""
+        """Add a plot; `description` says what it shows, for readers who can't see it."""
         self._parts.append(self._plot(figure, description))
 
     def plots(self, figures: Sequence[tuple[Chart | go.Figure, str]]) -> None:
-        """Plots side by side where there is room: (figure, description)."""
+        """Add plots, side by side if the page is wide enough, from pairs (figure, description)."""
         cells = "".join(f"<div>{self._plot(figure, text)}</div>" for figure, text in figures)
         self._parts.append(f'<div class="columns">{cells}</div>')
 
     def choices(self, name: str, choices: Sequence[Choice], script: str, data: object) -> None:
-        """Menus by which the reader chooses what a plot shows.
+        """Add menus with which the reader chooses what a plot shows.
 
-        `script` is the body of a function (data, chosen, plot) that draws into the element `plot`, mostly by
-        `weirDraw` (charts.js); `chosen` has the value of each menu by its name. It is called when the page is
-        there and whenever a choice changes.
+        `script` is the body of a function (data, chosen, plot) that draws into the element `plot`, mostly
+        with `weirDraw` (charts.js). `chosen` has the value of each menu by its name. The function is called
+        when the page is loaded and whenever a choice changes.
         """
         menus = "".join(_menu(name, choice) for choice in choices)
         content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
@@ -125,7 +125,7 @@ class Page:
         )
 
     def folded(self, title: str, lines: Sequence[str]) -> None:
-        """Lines that are there for who opens them."""
+        """Add a list of lines that is hidden until the reader opens it."""
         self._parts.append(f"<details><summary>{escape(title)}</summary><ul>{_items(lines)}</ul></details>")
 
     def table(self, name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -144,7 +144,7 @@ class Page:
         )
 
     def write(self, path: Path) -> None:
-        """Write the page; a reader never sees half of it."""
+        """Write the page so that a reader never sees half of it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         part.write_text(self._html(), encoding="utf-8")
@@ -185,7 +185,7 @@ class Page:
         )
 
     def _plotly(self) -> str:
-        """plotly's program, 5 MB, where a figure of the page is plotly's."""
+        """Return plotly's program, 5 MB, if the page has a figure of plotly; otherwise ""."""
         if not self._has_plotly:
             return ""
         from plotly.offline import get_plotlyjs

@@ -1,4 +1,4 @@
-"""The page that every experiment leaves: what it was made with, whether it counts, plots and tables."""
+"""Page that every experiment writes: conditions, whether the figures count, plots and tables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from experiments.page.document import Page
 NAME = "report.html"
 
 Plot = tuple[Chart, str]
-"""A chart, and what it shows for those who can't see it."""
+"""Chart, with a description for readers who can't see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with its plots and a table; `name` is that of the file that the table is saved as."""
+    """Section with a heading, plots and a table; `name` is the name of the file that saves the table."""
 
     heading: str
     name: str
@@ -34,8 +34,11 @@ def write_report(
     sections: Sequence[Section],
     complaints: Sequence[str] | None = None,
 ) -> Path:
-    """`about` has seed, revision, engine and their like; `complaints` why figures don't count, None where no
-    machine has to keep up."""
+    """Write report.html into `folder`; returns its path.
+
+    `about` has conditions such as seed, revision and engine. `complaints` has reasons why figures don't
+    count; it is None if the machine need not keep up.
+    """
     page = Page(title)
     if complaints:
         page.text(f"The machine did not keep up: {'; '.join(dict.fromkeys(complaints))}.", "warning")
@@ -66,7 +69,7 @@ def lines(
     log_x: bool = False,
     hollow: Mapping[str, Sequence[bool]] | None = None,
 ) -> Plot:
-    """Return one line a series of (x, y); `hollow` says which points don't count."""
+    """Return a plot with a line for each series of points (x, y); `hollow` tells which points don't count."""
     ticks = sorted({x for points in series.values() for x, _ in points}) if log_x else None
     chart = line_chart(what, x_title, series, log_x=log_x, marks=True, hollow=hollow, ticks=ticks)
     return chart, f"{what} over {x_title}"
@@ -75,5 +78,5 @@ def lines(
 def bars(
     what: str, labels: Sequence[str], series: Mapping[str, Sequence[float]], stacked: bool = False
 ) -> Plot:
-    """Return bars by label, one a series; stacked or side by side."""
+    """Return a plot with bars for each label, one of each series, stacked or side by side."""
     return bar_chart(what, labels, series, stacked=stacked), f"{what}: bars for {', '.join(labels)}"

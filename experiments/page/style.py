@@ -1,5 +1,7 @@
-"""How pages look, light and dark: colours that the colour-blind tell apart, and dashes, markers and
-patterns for those who see none."""
+"""Style of pages, light and dark.
+
+Colours are distinct for colour-blind readers; dashes, markers and patterns for readers who see no colours.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,15 @@ from typing import Any, NamedTuple
 
 
 class Series(NamedTuple):
-    """One series' looks."""
+    """Looks of one series."""
 
     colour: str
     dash: str
     marker: str
     pattern: str
-    """Of a filled bar."""
+    """Pattern of a filled bar."""
     dark: str
-    """The colour on a dark page."""
+    """Colour on a dark page."""
 
 
 # Colours: Okabe and Ito, "Color Universal Design" (2008).
@@ -55,7 +57,7 @@ LOOKS = [
     {"dash": _DASHES[one.dash], "marker": one.marker, "pattern": _PATTERN_NAMES[one.pattern]}
     for one in SERIES
 ]
-"""What charts.js takes of each series."""
+"""Looks of each series, as charts.js takes them."""
 PATTERNS = (
     '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>'
     + "".join(
@@ -65,7 +67,7 @@ PATTERNS = (
     )
     + "</defs></svg>"
 )
-"""What bars are filled with over their colour."""
+"""Definitions in SVG of the patterns that are drawn over the colours of bars."""
 
 
 def _colours(dark: bool) -> str:
@@ -84,8 +86,10 @@ STYLE = f":root{{{_colours(False)}}}{_DARK}{{:root{{{_colours(True)}}}}}{_CSS}{_
 
 @cache
 def _template() -> dict[str, Any]:
-    """plotly's simple_white, whose lines across a plot have no width: nobody would see them. As JSON has it:
-    what is drawn by a page's own script is given it so."""
+    """Return plotly's template simple_white with visible lines across a plot, as an object of JSON.
+
+    Those lines have no width in the original. It is JSON because a page's own scripts are given it too.
+    """
     import plotly.io as pio
 
     looks: dict[str, Any] = deepcopy(pio.templates["simple_white"].to_plotly_json())
@@ -94,7 +98,7 @@ def _template() -> dict[str, Any]:
 
 
 def series_style(number: int) -> dict[str, Any]:
-    """Line and marker of the series with that number, as plotly's scatter takes them."""
+    """Return line and marker of the series with that number, as plotly's scatter takes them."""
     looks = SERIES[number % len(SERIES)]
     return {
         "line": {"color": looks.colour, "dash": looks.dash, "width": 2},
@@ -103,7 +107,7 @@ def series_style(number: int) -> dict[str, Any]:
 
 
 def base_layout(**more: Any) -> dict[str, Any]:
-    """Return a layout that fits a narrow screen too."""
+    """Return a layout of plotly that also fits a narrow screen; `more` has further fields of it."""
     return {
         "template": _template(),
         "margin": {"l": 56, "r": 12, "t": 64, "b": 48},

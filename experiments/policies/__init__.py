@@ -1,1 +1,1 @@
-"""Replays of traces through every policy at several pool sizes: what each earns, and what it costs."""
+"""Replays of traces through every policy at several pool sizes, which show what each policy saves."""

@@ -1,4 +1,4 @@
-"""`make policies`: replay traces through all policies, then report, write and plot."""
+"""`make policies`: replay traces through all policies; print, plot and write the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workload.trace import Trace
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; return its exit code, 2 where it was asked for what cannot be."""
+    """Run the command and return its exit code: 2 for options, traces or files that cannot be used."""
     return run_command(arguments, parse_options, _run, interrupted="interrupted")
 
 
@@ -47,7 +47,10 @@ def _run(screen: Screen, options: PoliciesOptions) -> int:
 
 
 def _bar(screen: Screen, jobs: int) -> Callable[[], None]:
-    """A line of progress, now and then: tables that come later must not be overwritten."""
+    """Return a function to call after each job, which prints progress about 20 times in all.
+
+    Lines are printed, because a live bar would overwrite the tables that follow.
+    """
     begun_s, done = time.monotonic(), 0
 
     def advance() -> None:

@@ -1,4 +1,4 @@
-"""What the results say: the best baselines, how far the reuse-value policy is from them and from Belady."""
+"""Comparison of the reuse-value policy with the best baselines and with Belady."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from experiments.policies.replay import Result
 OURS = "reuse"
 MEASURES = ("saved_s", "block_hit", "prefix_hit", "saved_prefill_s", "saved_transfer_s")
 TOLERANCE = 0.02
-"""How far below the best baseline of a trace and size the policy may be at most."""
+"""Largest share by which the policy may be below the best baseline of a trace and size."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One measure of one trace and size: ours, the best online baseline, and the bound."""
+    """One measure of one trace and pool size: the policy's value, the best
+    online baseline's, and Belady's."""
 
     trace: str
     blocks: int
@@ -28,19 +29,22 @@ class Comparison:
 
     @property
     def lead(self) -> float:
-        """Ours over the best baseline, less one."""
+        """Return the policy's value over the best baseline's, less 1; 0 if the baseline has 0."""
         return self.ours / self.best - 1.0 if self.best else 0.0
 
     @property
     def closed(self) -> float | None:
-        """Part of the distance from the best baseline to Belady that is closed."""
+        """Return the share of the distance from the best baseline to Belady that the policy closes.
+
+        None if Belady was not replayed or is no better than the baseline.
+        """
         if self.bound is None or self.bound <= self.best:
             return None
         return (self.ours - self.best) / (self.bound - self.best)
 
 
 def compare(trace: str, results: Iterable[Result]) -> list[Comparison]:
-    """Return all measures at all sizes; empty without our policy or without baselines."""
+    """Return all measures at all sizes; sizes without the policy, or without baselines, are left out."""
     by_size: dict[int, dict[str, Result]] = {}
     for result in results:
         by_size.setdefault(result.blocks, {})[result.policy] = result
@@ -53,7 +57,7 @@ def compare(trace: str, results: Iterable[Result]) -> list[Comparison]:
 
 
 def misses_target(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return where our policy is more than TOLERANCE below the best baseline."""
+    """Return the comparisons in which the policy is more than TOLERANCE below the best baseline."""
     return [comparison for comparison in comparisons if comparison.lead < -TOLERANCE]
 
 

@@ -1,12 +1,13 @@
-"""Proof by leaving out: constants chosen on all sources of traces but one, measured on that one.
+"""Cross-validation: constants are chosen on all sources of traces but one, and measured on that one.
 
-Sources are the recordings that are given, each whole, and the generated shapes, all of them together: usual
-ones, mixes of drawn services, adversarial ones. A shape, or a folder of recorded sessions, is drawn with
-several seeds; a recorded trace is one. The best baseline is chosen afterwards for each family and size, by
-what it saved there: no online policy could have known it. What there was to be earned is measured beside it,
-by Belady, who knows all that comes.
+Each recording is a source, and all generated shapes together are one: usual ones, mixes of random
+services and adversarial ones. A shape, or a folder of recorded sessions, is drawn with several seeds; a
+recorded trace is replayed once. The best baseline of each family and size is chosen afterwards, by the
+seconds that it saved there, which no online policy could know. Belady, which knows all later requests,
+shows how much could be saved.
 
-Outcomes are kept in `cross/` (`replay_cache.py`), so a run that was interrupted goes on where it ended."""
+Outcomes are stored in `cross/` (`replay_cache.py`), so that an interrupted run continues where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -32,32 +33,32 @@ CANDIDATES = (
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
 
 BEYOND = (BELADY,)
-"""Who knows of a trace what nobody can."""
+"""Contenders that know the future of a trace."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What the policy did on a family whose source its constants were not chosen on."""
+    """Result of the policy on a family, with constants that were chosen on the other sources."""
 
     source: str
     family: str
     blocks: int
     candidate: int
     saved: float
-    """Seconds saved on all traces of the family, to those of the baseline that saved most of them in sum."""
+    """Seconds saved on all traces of the family, over those of the baseline that saved most in total."""
     low: float
-    """Lower end of its 95 % interval: over traces, or over parts of a single one."""
+    """Lower end of the 95 % interval of `saved`: over traces, or over the parts of a single trace."""
     high: float
     against: str
-    """That baseline."""
+    """Name of that baseline."""
     worst: float
-    """Least ratio of seconds saved on one trace to those of the baseline that was best there."""
+    """Least ratio on one trace of the seconds saved to those of the best baseline there."""
     shipped: float
-    """As `saved`, with the constants as they are, whatever was chosen."""
+    """The ratio `saved` with the default constants."""
     hits: float
-    """Mean ratio of block hits to those of the baseline that hits most."""
+    """Mean ratio of block hits to those of the baseline with the most hits."""
     belady: float
-    """As `saved`, of Belady."""
+    """The ratio `saved` of Belady."""
 
 
 def cross(
@@ -69,13 +70,16 @@ def cross(
     folder: Path,
     links: Links = USUAL_LINKS,
 ) -> list[Held]:
-    """Replay what the folder does not have, then leave each source out in turn."""
+    """Replay what `folder` does not have, then leave each source out in turn; return a row a family and size.
+
+    `done` is called after each member.
+    """
 
     def run(number: int) -> Kept:
         return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder, links)
 
     for candidate in CANDIDATES:
-        label(candidate)  # of the sources as they are now, whatever becomes of them meanwhile
+        label(candidate)  # digests the policy's sources before they can change during the run
     measured = dict(zip(members, run_all(run, range(len(members)), processes, done), strict=True))
     families = list(dict.fromkeys((member.source, member.family) for member in members))
     chosen = {source: _choose(source, sizes, measured) for source, _ in families}
@@ -85,7 +89,7 @@ def cross(
 
 
 def _choose(source: str, sizes: Sequence[int], measured: dict[Member, Kept]) -> int:
-    """Return the number of the constants that save most in the geometric mean over all other sources."""
+    """Return the index of the candidate that saves most in the geometric mean over all other sources."""
     outside: dict[str, list[Kept]] = {}
     for member, kept in measured.items():
         if member.source != source:
@@ -132,20 +136,23 @@ def _block_hit(outcome: Replayed) -> float:
 
 
 def _ratio(kept: Kept, size: int, contender: Contender, measure: Callable[[Replayed], float]) -> float:
-    """To the best baseline; 1 where that has nothing."""
+    """Return the contender's measure over the best baseline's; 1 if the best baseline has 0."""
     best = max(measure(kept[size, name]) for name in BASELINES)
     ours = measure(kept[size, label(contender)])
     return ours / best if best > 0 else 1.0
 
 
 def _in_sum(inside: Sequence[Kept], size: int, contender: Contender, against: str) -> Interval:
-    """Seconds of all traces in sum to those of one baseline. The interval is of a ratio of sums of pairs,
-    and does not know that this baseline was chosen afterwards."""
+    """Return the ratio of the seconds saved on all traces to those of the baseline
+    `against`, with its interval.
+
+    The interval is that of a ratio of sums over pairs. It does not account for the choice of the baseline.
+    """
     ours, best = (_samples(inside, size, label(name)) for name in (contender, against))
     return ratio_interval(list(zip(ours, best, strict=True)))
 
 
 def _samples(inside: Sequence[Kept], size: int, name: str) -> Sequence[float]:
-    """What was saved on each trace, or in each part of a single one."""
+    """Return the seconds saved on each trace, or in each part of a single one."""
     outcomes = [kept[size, name] for kept in inside]
     return outcomes[0].saved_s if len(outcomes) == 1 else [one.total_s for one in outcomes]

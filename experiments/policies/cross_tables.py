@@ -1,4 +1,4 @@
-"""What CROSS found, in tables: what the policy saved of the best baseline, and what there was to be saved."""
+"""Tables of CROSS: seconds saved by the policy and by Belady, over those of the best baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.policies.written import write_json
 
 
 def print_cross(console: Console, held: Sequence[Held]) -> None:
-    """The table, the constants, then in words what each source says."""
+    """Print the table, the candidate constants, and a sentence for each source."""
     console.print(_table(held))
     for number, candidate in enumerate(CANDIDATES):
         console.print(f"constants {number}: {candidate}", highlight=False)
@@ -58,6 +58,6 @@ def _in_words(rows: Sequence[Held]) -> str:
 
 
 def write_cross(path: Path, held: Sequence[Held], about: Mapping[str, object]) -> None:
-    """Write all rows as JSON, and `about` them; an interval that is unknown is null."""
+    """Write `about` and all rows as JSON; an unknown interval is null."""
     candidates = [asdict(candidate) for candidate in CANDIDATES]
     write_json(path, {**about, "candidates": candidates, "held_out": [asdict(row) for row in held]})

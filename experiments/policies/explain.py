@@ -1,7 +1,9 @@
-"""`make policies EXPLAIN=key`: what became of one block (`story.py`), and why it is where it is at the end.
+"""`make policies EXPLAIN=key`: print the history of one block (`story.py`) and why it is in the pool or not.
 
-The policy is `reuse`, fed by the replay of a trace (EXPLAIN is the block's id) or by the event log of a live
-controller (`EVENTS=<switch>.jsonl`, EXPLAIN is the key in hexadecimal, as in the controller's results)."""
+The policy is `reuse`. Its events come from the replay of a trace, or from the event log of a live
+controller (`EVENTS=<switch>.jsonl`). EXPLAIN is the block's id in the trace, or its key in hexadecimal, as
+in the controller's results.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ from workload.trace import Trace
 
 
 class ExplainError(ExperimentError):
-    """A key that cannot be, or a log that cannot be read."""
+    """A key that is not valid, or a log that cannot be read."""
 
 
 def explain_trace(
     console: Console, trace: Trace, key: str, blocks: int, cost: CostModel, links: Links = USUAL_LINKS
 ) -> None:
-    """Replay a trace and tell the story of a block; raises ExplainError."""
+    """Replay a trace and print the history of the block with the id `key`; raises ExplainError."""
     if not (key.isascii() and key.isdigit()):
         raise ExplainError(f"EXPLAIN must be a block's id in the trace, a whole number, not {key!r}")
     console.print(f"[bold]{trace.name}, {blocks:,} blocks[/]", highlight=False)
@@ -41,8 +43,10 @@ def explain_trace(
 
 
 def explain_log(console: Console, log: Path, key: str, sizes: Sequence[int], cost: CostModel) -> None:
-    """Explain a block of a live pool's event log; raises ExplainError. `sizes` and `cost` count where the log
-    does not say what its pool was."""
+    """Print the history of a block from a live pool's event log; raises ExplainError.
+
+    `sizes` and `cost` are used only if the log does not say what its pool was.
+    """
     try:
         wanted = bytes.fromhex(key)
     except ValueError:

@@ -1,8 +1,9 @@
-"""What hints of nodes earn beside the policy that is told nothing, on recorded sessions of agents.
+"""Seconds that hints of nodes save, against `reuse` without hints, on recorded sessions of agents.
 
-Hints are carried out as a live pool does (`controller.pool.hinted`), with its bounds, when a request was
-answered. One tenant owns all blocks. What is foreseen in `PAUSES` and `SOON` no node knows for sure: they are
-upper bounds."""
+Hints take effect after a request was answered, as in a live pool (`controller.pool.hinted`) and with its
+limits. One tenant owns all blocks. The givers `_pauses` and `_soon` know when a session asks again, which no
+node knows for sure: their results are upper bounds.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +31,26 @@ from workload.session_hints import SessionHint, session_hints
 from workload.trace import Request, Trace
 
 PAUSE_S = 300.0
-"""A session that asks for nothing for so long has no use for its blocks in a small pool."""
+"""Shortest pause, in seconds, after which a session's blocks are demoted: a small pool has
+no use for them."""
 SOON_S = 30.0
-"""A session that asks again so soon, for instance when a tool was run."""
+"""Longest time, in seconds, to a session's next request for which blocks are retained, such
+as a tool's run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Hints that a node gives when a request was answered."""
+    """Hints that a node gives after a request was answered."""
 
     demoted: Sequence[int] = ()
     retained: Sequence[int] = ()
     seconds: float = 0.0
-    """For which they are to be retained."""
+    """Seconds for which `retained` blocks are to be retained."""
 
 
 Giver = Callable[[Request, SessionHint, float | None], Given]
-"""Makes hints of a request, of what its node knows, and of when its session asks again (None: never)."""
+"""Function from a request, its session's hint and the seconds to the session's next request
+(None: never) to hints."""
 
 
 def _nothing(request: Request, hint: SessionHint, next_s: float | None) -> Given:
@@ -84,14 +88,14 @@ GIVERS: dict[str, Giver] = {
 
 @dataclass(frozen=True)
 class Earned:
-    """What hints save of the seconds that the policy saves without."""
+    """Seconds saved with these hints, over those that the policy saves without hints."""
 
     hints: str
     blocks: int
     ratio: float
     low: float
     high: float
-    """Of the 95 % interval, over seeds."""
+    """Upper end of the 95 % interval over seeds."""
     seeds: int
 
 
@@ -103,7 +107,7 @@ def hints_earn(
     done: Callable[[], None],
     links: Links,
 ) -> list[Earned]:
-    """Replay all traces with all kinds of hints, and compare."""
+    """Replay all traces with each kind of hints; return the ratios of each kind and size."""
     jobs = [(name, size, place) for size in sizes for name in GIVERS for place in range(len(traces))]
 
     def run(job: tuple[str, int, int]) -> float:
@@ -135,7 +139,7 @@ def saved_s(trace: Trace, size: int, giver: Giver, cost: CostModel, links: Links
 
 
 def _next_s(trace: Trace) -> Iterator[float | None]:
-    """Return for each request how long after it its session or sub-agent asks again; None: never."""
+    """Yield for each request the seconds until its session or sub-agent asks again; None if it does not."""
     upcoming: dict[tuple[int, int], float] = {}
     found: list[float | None] = []
     for request in reversed(trace.requests):
@@ -148,7 +152,7 @@ def _next_s(trace: Trace) -> Iterator[float | None]:
 
 
 class _Taken:
-    """Hints as a pool takes them."""
+    """Limits and expiry of hints, as in a live pool."""
 
     def __init__(self, policy: Policy, size: int) -> None:
         self._policy, self._retained = policy, RetainedBlocks(size)
@@ -173,7 +177,7 @@ def _key(block: int) -> bytes:
 
 
 def report(console: Console, earned: Sequence[Earned], path: Path, about: dict[str, object]) -> None:
-    """Print the table, and write it as JSON."""
+    """Print the table and write it as JSON."""
     table = Table(title="saved s with hints / without, over seeds")
     table.add_column("hints")
     for size in dict.fromkeys(one.blocks for one in earned):

@@ -1,4 +1,4 @@
-"""All replays of a run."""
+"""The replays of a run, and their execution in parallel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ABLATION = "reuse without "
 WITHOUT = {
     ABLATION + part: Parts(**{part: False}) for part in ("learning", "memory", "lookahead", "prefix", "worth")
 }
-"""The reuse-value policy with one part switched off, by the name that reports give it."""
+"""Parts of the reuse-value policy with one switched off, by the name in reports."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One replay: a trace by its place in the run, a policy or an ablation, a size."""
+    """One replay: the trace's index in the run, a policy or an ablation, and the pool size in blocks."""
 
     trace: int
     policy: str
@@ -30,7 +30,7 @@ class Job:
 
 
 def make_jobs(traces: int, policies: Sequence[str], sizes: Sequence[int]) -> list[Job]:
-    """Return every policy on every trace at every size, what takes longest first."""
+    """Return a job for each trace, policy and size, the longest-running first."""
     jobs = [Job(trace, policy, size) for trace in range(traces) for policy in policies for size in sizes]
     return sorted(jobs, key=lambda job: (job.policy in NAMES and job.policy != "reuse", -job.blocks))
 
@@ -43,7 +43,7 @@ def run_jobs(
     done: Callable[[], None],
     links: Links = USUAL_LINKS,
 ) -> dict[Job, Result]:
-    """Run the jobs; `done` is called after each."""
+    """Run the jobs and return their results; `done` is called after each."""
 
     def run(job: Job) -> Result:
         trace = traces[job.trace]

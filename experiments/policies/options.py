@@ -1,4 +1,4 @@
-"""What a run of replays is asked to do: command line first, then the environment (as make sets it)."""
+"""Options of `make policies`, from the command line first, then from the environment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_REQUESTS = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class PoliciesOptions(TraceOptions):
-    """One run of replays."""
+    """Traces, policies and pool sizes of one run of replays."""
 
     shapes: tuple[Annotated[str, OneOf(COMPARED_SHAPES)], ...] = tuple(SHAPES)
     """Generated shapes to replay."""
@@ -44,44 +44,45 @@ class PoliciesOptions(TraceOptions):
     ablation: bool = True
     """Whether to switch the parts of the reuse-value policy off in turn."""
     cross: bool = False
-    """Leave each source of traces out in turn: TRACE, each of SOURCES, and the generated SHAPES."""
+    """Whether to leave each source of traces out in turn: TRACE, each of SOURCES,
+    and the generated SHAPES."""
     sources: tuple[Annotated[Path, Existing()], ...] = ()
     """More traces and folders of sessions for CROSS, by commas."""
     seeds: Annotated[int, Within(1, 1000)] = 5
-    """Traces that are drawn of each shape and of each folder of sessions, from SEED on; for CROSS and
-    SESSION_HINTS."""
+    """Number of traces drawn from each shape and each folder of sessions, from SEED on;
+    for CROSS and SESSION_HINTS."""
     session_hints: bool = False
-    """Whether to measure what hints of nodes earn, on SEEDS draws of a TRACE of recorded sessions."""
+    """Whether to measure what hints of nodes save, on SEEDS draws of a TRACE of recorded sessions."""
     explain: str = ""
-    """A block (id in the trace, or key in an event log): why it is in the pool or not."""
+    """Block to explain, by its id in the trace or its key in an event log: why it is in the pool or not."""
     events: Annotated[Path | None, Existing()] = None
-    """A live controller's event log to explain from, instead of a trace; it says itself what its pool
-    was."""
+    """Event log of a live controller to explain from, instead of a trace. If its first line describes its
+    pool, BLOCKS is not used."""
     home_gbit: Annotated[
         tuple[Annotated[float, Within(0.001, 100_000)], ...], Each(), Len(STORES, STORES)
     ] = tuple(link_bit_s / 1e9 for link_bit_s in USUAL_LINKS)
-    """Real rate of the link of each storage node."""
+    """Real rate of each storage node's link."""
     model: Annotated[str, OneOf(MODELS)] = DEFAULT_MODEL
     """Model whose KV is stored."""
     gpu: Annotated[str, OneOf(GPUS)] = DEFAULT_GPU
     """GPUs of a node."""
     processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, whole_cores())
-    """Replays at once."""
+    """Number of replays at once."""
     results: Path = Path("results/policies")
     """Folder for summary.json, ablation.json and plots."""
 
     @property
     def shapes_are_default(self) -> bool:
-        """Return whether nobody chose the shapes."""
+        """Return whether the shapes are the default ones."""
         return self.shapes == tuple(SHAPES)
 
     def load(self) -> list[Trace]:
-        """Return the trace of a file, or all generated shapes; raises TraceError or GenerateError."""
+        """Return the trace of the given file, or all generated shapes; raises TraceError or GenerateError."""
         given = self.load_file()
         return [self.draw(shape, self.seed) for shape in self.shapes] if given is None else [given]
 
     def load_file(self) -> Trace | None:
-        """Return the trace of a file, if one is given; raises TraceError."""
+        """Return the trace of the given file, or None without one; raises TraceError."""
         return self.read_trace(self.seed)
 
     @property
@@ -95,11 +96,11 @@ class PoliciesOptions(TraceOptions):
         return list(dict.fromkeys(path for path in (self.trace, *self.sources) if path is not None))
 
     def draw(self, shape: str, seed: int) -> Trace:
-        """Return a generated trace."""
+        """Return the trace that is generated from `shape` and `seed`."""
         return generate(shape, seed, self.requests, block_tokens=self.generated_tokens)
 
     def unusual(self) -> dict[str, object]:
-        """Blocks and links that are not as by default, for results to say."""
+        """Return block size and link rates where they differ from the defaults, for the results."""
         about: dict[str, object] = {}
         if self.block_tokens is not None:
             about["tokens of a block"] = self.block_tokens
@@ -114,7 +115,7 @@ class PoliciesOptions(TraceOptions):
 
 
 def parse_options(arguments: Sequence[str]) -> PoliciesOptions:
-    """PoliciesOptions from the command line and the environment; raises OptionError."""
+    """Return the options from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
     options = read(PoliciesOptions, arguments, "weir policies", description)
     names = [path.stem for path in options.all_sources]

@@ -1,4 +1,4 @@
-"""results/policies/report.html."""
+"""The page results/policies/report.html."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from experiments.policies.replay import Result
 
 
 def write_page(options: PoliciesOptions, results: Mapping[str, Sequence[Result]]) -> Path:
-    """Write the page, a section a trace; return its path. A replay has no machine that could be too slow."""
+    """Write the page with one section for each trace, and return its path.
+
+    Replays are not timed, so that the page has no warning about a slow machine.
+    """
     about = {
         "seed": options.seed, "revision": revision(), "engine": "replay", "model": options.model,
         "gpu": options.gpu, **options.unusual(),

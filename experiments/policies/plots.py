@@ -19,7 +19,7 @@ SHOWN = (OURS, "mq", "arc", "s3fifo", "lirs", "gdsf", "lru", BELADY)
 
 
 def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
-    """Prefix hits and saved prefill time by pool size, as PNG and SVG."""
+    """Plot prefix hits and saved prefill time by pool size, as PNG and SVG."""
     figure, (hits, saved) = panels(1, 2, (11, 4.2))
     for policy in SHOWN:
         rows = sorted((r for r in results if r.policy == policy), key=lambda r: r.blocks)
@@ -46,7 +46,7 @@ def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
 
 
 def plot_ablation(folder: Path, trace: str, full: Sequence[Result], ablated: Sequence[Result]) -> None:
-    """Prefix hits with one part switched off, relative to the whole policy."""
+    """Plot the prefix hits with one part switched off, relative to the whole policy."""
     whole = {r.blocks: r.prefix_hit for r in full if r.policy == OURS}
     figure, axes = panels(1, 1, (7, 4.2))
     for policy in dict.fromkeys(r.policy for r in ablated):

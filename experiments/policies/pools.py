@@ -1,8 +1,8 @@
-"""A pool under a policy, as a replay sees it: asked for a block, it says whether it had it.
+"""Pools under a policy, as a replay sees them: asked for a block, a pool says whether it had it.
 
-The project's policies are driven by the same events as in the live system. Those of libcachesim are asked
-directly, which is faster; Belady and two others exist only here, as they cannot be used online or block by
-block."""
+The project's policies get the same events as in the live system. Those of libcachesim are asked directly,
+which is faster. Belady and some others exist only here, as they cannot be used online or block by block.
+"""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ CACHES = {
 }
 NAMES = (*OWN, *CACHES)
 AVAILABLE = NAMES if find_spec("libcachesim") else OWN
-"""Those that can be replayed here: libcachesim has wheels for x86-64 alone."""
+"""Policies that can be replayed here; libcachesim has wheels for x86-64 only."""
 NEVER = 2**62
 
 
 class Pool(Protocol):
-    """What a replay asks for blocks."""
+    """A pool that a replay asks for blocks."""
 
     admissions: int
-    """Blocks written into the pool."""
+    """Number of blocks written into the pool."""
 
     def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None:
-        """A request is about to come; how long a fetch would wait at each storage node, for which link."""
+        """Take the loads before the next request: a fetch's wait at each storage node in
+        seconds, and link rates."""
 
     def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
-        """Ask for the block at `depth` of a chain; whether it was a hit."""
+        """Ask for `block` at `depth` of a chain; return whether it was a hit."""
 
 
 class PolicyPool:
@@ -76,11 +77,11 @@ class PolicyPool:
 
 
 class CachePool:
-    """A cache of libcachesim: every miss is written into it."""
+    """A pool that is a cache of libcachesim: every miss is written into it."""
 
     def __init__(self, name: str, capacity_blocks: int, trace: Trace) -> None:
         self.admissions = 0
-        # By default its hash tables take 128 MB, most of the time of a short replay.
+        # Its hash tables take 128 MB by default, and most of the time of a short replay.
         libcachesim = load_libcachesim(name)
         make = partial(
             getattr(libcachesim, CACHES[name]), capacity_blocks, hashpower=capacity_blocks.bit_length() + 3
@@ -123,15 +124,17 @@ def make_reuse(
     *,
     tuning: Tuning | None = None,
 ) -> Reuse:
-    """`reuse` for a replay of a trace: it prices the trace's blocks."""
+    """Return the policy `reuse` for a replay: its cost model has the trace's block size."""
     return Reuse(blocks, replace(cost, block_tokens=trace.block_tokens), parts, tuning=tuning)
 
 
 def make_pool(
     name: str, capacity_blocks: int, trace: Trace, cost: CostModel, parts: Parts | None = None
 ) -> Pool:
-    """Return a pool under the policy of that name; `parts` ablates the reuse-value policy. Raises
-    PolicyError."""
+    """Return a pool under the policy `name`; `parts` switches parts of the reuse-value policy off.
+
+    Raises PolicyError for an unknown name and for fewer than MIN_BLOCKS.
+    """
     if name not in NAMES:
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(NAMES)}")
     if capacity_blocks < MIN_BLOCKS:

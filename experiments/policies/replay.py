@@ -1,18 +1,18 @@
 """One replay: a trace through one pool, and what the pool saved.
 
-Every block of every request is one access, in chain order, from the first request on. A block hit is any
-access that the pool serves; a prefix hit counts only if all blocks before it in its chain hit too.
+Every block of every request is one access, in chain order, from the first request on. A block hit is an
+access that the pool serves. A prefix hit is a block hit for which all earlier blocks of the chain hit too.
 
-- saved_s, which decides: each prefix hit is worth the lesser of computing the block at its depth and fetching
-  it, i.e. its transfer behind what earlier requests left waiting at its home. That wait is the one without a
-  pool, so a hit is worth the same under every policy; blocks of the same request do not count as waiting for
-  each other, so each second of a link counts once.
-- saved_prefill_s: time to prefill the prefix hits of each request (`workload/cost.py`), as if the pool
-  were all there is.
-- saved_bytes: KV that the pool served and storage nodes did not have to send; blocks move whole.
-- saved_transfer_s: storage nodes hold all that the trace produced before, each behind one link, and send
-  in order what the pool does not serve. It is the time for which fetched blocks waited and travelled
-  without the pool, less that with it.
+- saved_s is the figure that policies are compared by. A prefix hit saves the lesser of computing the block at
+  its depth and fetching it. The fetch waits for what earlier requests left queued at the block's home without
+  a pool, so that a hit is worth the same under every policy. Blocks of one request do not wait for each
+  other, so that each second of a link counts once.
+- saved_prefill_s: time to prefill the prefix hits of each request (`workload/cost.py`), as if without the
+  pool they had to be computed.
+- saved_bytes: KV that the pool served, so that storage nodes did not send it; blocks move whole.
+- saved_transfer_s: storage nodes hold all that the trace produced before, each behind one link, and send in
+  order what the pool does not serve. It is the time for which fetched blocks wait and travel without the
+  pool, less that with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from workload.trace import Request, Trace
 
 @dataclass(frozen=True)
 class Result:
-    """What one policy did at one size; the fields of results/policies/summary.json."""
+    """Result of one policy at one pool size; its fields are those of results/policies/summary.json."""
 
     policy: str
     blocks: int
@@ -45,23 +45,23 @@ class Result:
 
 
 class Prices:
-    """What prefix hits save, request by request: the same whatever the pool has."""
+    """Seconds that prefix hits save, request by request; they are the same for every pool."""
 
     def __init__(self, trace: Trace, cost: CostModel, links: Links) -> None:
         self.stored: set[int] = set()
-        """Blocks that were asked for before."""
+        """Blocks that earlier requests asked for."""
         self.without = Stores(transfers_s(cost, links))
-        """Homes as they are without a pool."""
+        """Storage nodes' queues as they are without a pool."""
         self._prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
 
     def of(self, request: Request, blocks: int) -> list[float]:
-        """Return the seconds, of the first so many blocks of a request that comes now."""
+        """Return the seconds that each of the first `blocks` blocks saves, of a request that comes now."""
         fetches_s = self.without.fetches_s(request.arrival_s)
         worths_s = zip(request.blocks[:blocks], self._prefill_s, strict=False)
         return [min(prefill_s, fetches_s[home_number(block, STORES)]) for block, prefill_s in worths_s]
 
     def add(self, request: Request) -> None:
-        """Take into account that a request came."""
+        """Account for a request that came."""
         for block in request.blocks:
             if block in self.stored:
                 self.without.fetch(block, request.arrival_s)
@@ -69,21 +69,21 @@ class Prices:
 
 
 class Ledger:
-    """Adds up what the pool served and saved, request by request."""
+    """Totals of what the pool served and saved, request by request."""
 
     def __init__(self, trace: Trace, cost: CostModel, links: Links) -> None:
         self._trace = trace
         self._cost = cost
         self._prices = Prices(trace, cost, links)
         self.stores = Stores(transfers_s(cost, links))
-        """Homes as they are with the pool."""
+        """Storage nodes' queues as they are with the pool."""
         self.hits = self._prefix_hits = 0
         self._saved_prefill_s = 0.0
         self.saved_s: list[float] = []
-        """Of each request."""
+        """Seconds saved in each request."""
 
     def add(self, request: Request, hits: Sequence[bool]) -> None:
-        """Take a request into account, and which of its blocks the pool had."""
+        """Account for a request; `hits` says for each of its blocks whether the pool had it."""
         prefix = hits.index(False) if False in hits else len(hits)
         prices = self._prices
         self.saved_s.append(sum(prices.of(request, prefix)))
@@ -97,7 +97,7 @@ class Ledger:
         self._saved_prefill_s += self._cost.prefill_s(prefix_tokens)
 
     def result(self, policy: str, blocks: int, admissions: int) -> Result:
-        """Return the totals."""
+        """Return the totals as a result."""
         accesses = self._trace.accesses
         return Result(
             policy,
@@ -113,7 +113,7 @@ class Ledger:
 
 
 def play(trace: Trace, pool: Pool, cost: CostModel, links: Links = USUAL_LINKS) -> Ledger:
-    """Play the whole trace through the pool; the same each time."""
+    """Run the whole trace through the pool; equal arguments give equal results."""
     return in_own_thread(partial(_play, trace, pool, cost, links))
 
 
@@ -134,6 +134,6 @@ def replay(
     cost: CostModel,
     links: Links = USUAL_LINKS,
 ) -> Result:
-    """Return what the pool did for the trace."""
+    """Replay the trace through the pool and return the result."""
     ledger = play(trace, pool, replace(cost, block_tokens=trace.block_tokens), links)
     return ledger.result(policy, blocks, pool.admissions)

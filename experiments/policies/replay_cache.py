@@ -1,5 +1,8 @@
-"""What each contender saved on a trace, kept in a file for each trace: a comparison that takes hours goes on
-where it ended, and baselines are replayed once, whatever becomes of the policy."""
+"""Outcomes of replays, stored in a file for each trace.
+
+A comparison that takes hours continues where it stopped. Baselines are not replayed again
+when the policy changes.
+"""
 
 from __future__ import annotations
 
@@ -24,49 +27,49 @@ from workload.generate import generate
 from workload.trace import MOONCAKE, Trace
 
 PARTS = 20
-"""Parts of a trace, each with as many requests, of which what was saved is noted: their spread says how sure
-a figure of one trace is."""
+"""Number of parts of a trace, each with as many requests; their spread gives the interval
+of a single trace."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """One trace of a family; made when it is needed."""
+    """One trace of a family, made when it is needed."""
 
     source: str
-    """What is left out together: all generated shapes, or one recording."""
+    """Name of what is left out together: all generated shapes, or one recording."""
     family: str
     name: str
     identity: str
-    """Changes when what is in the trace does."""
+    """Digest that changes with the content of the trace."""
     make: Callable[[], Trace]
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a contender did on a trace at one size."""
+    """Outcome of a contender on a trace at one size."""
 
     saved_s: tuple[float, ...]
-    """In each of PARTS."""
+    """Seconds saved in each of PARTS."""
     block_hit: float
 
     @property
     def total_s(self) -> float:
-        """Return what was saved in all."""
+        """Return the seconds saved in all parts."""
         return sum(self.saved_s)
 
 
 Contender = str | Tuning
-"""A baseline or Belady by name, or the policy, with these constants."""
+"""A baseline or Belady by name, or the constants of the policy."""
 Kept = dict[tuple[int, str], Replayed]
-"""By size and label of the contender."""
+"""Outcomes by pool size and label of the contender."""
 
 
 GENERATED = "generated"
-"""The source of all shapes."""
+"""Source of all generated shapes."""
 
 
 def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE.block_tokens) -> Member:
-    """Return a generated trace."""
+    """Return the member that generates a trace from `shape` and `seed`."""
     size = "" if block_tokens == MOONCAKE.block_tokens else f"-{block_tokens}-tokens"
     name = f"{shape}-{seed}-{requests}{size}"
     make = partial(generate, shape, seed, requests, block_tokens=block_tokens)
@@ -74,7 +77,7 @@ def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE
 
 
 def recorded(source: str, number: int, trace: Trace) -> Member:
-    """Return a trace that is there already."""
+    """Return the member of a trace that was read."""
     requests = [(request.arrival_s, request.blocks) for request in trace.requests]
     content = repr((trace.block_tokens, requests)).encode()
     identity = sha256(content).hexdigest()[:16]
@@ -82,7 +85,7 @@ def recorded(source: str, number: int, trace: Trace) -> Member:
 
 
 def label(contender: Contender) -> str:
-    """Return what outcomes are kept under: the policy's depend on its sources."""
+    """Return the name under which outcomes are stored; that of the policy changes with its sources."""
     return contender if isinstance(contender, str) else f"reuse {contender} {_sources(controller.policies)}"
 
 
@@ -94,7 +97,8 @@ def measure(
     folder: Path,
     links: Links = USUAL_LINKS,
 ) -> Kept:
-    """Return what all contenders did, replaying what is not in the folder yet."""
+    """Return the outcomes of all contenders at all sizes; replay and store those that
+    `folder` does not have."""
     path = folder / f"{member.name}.jsonl"
     priced = repr(cost) if links == USUAL_LINKS else repr((cost, links))
     about = {"trace": member.identity, "cost": sha256(priced.encode()).hexdigest()[:16]}
@@ -105,7 +109,7 @@ def measure(
     folder.mkdir(parents=True, exist_ok=True)
     replays = _Replays(member, cost, links)
     with path.open("a") as lines:
-        lines.write("\n")  # ends a line that was being written when it ended
+        lines.write("\n")  # ends the line that an interrupted run left incomplete
         for size, contender in todo:
             kept[size, label(contender)] = found = replays.outcome(contender, size)
             row = {"blocks": size, "contender": label(contender), "saved_s": found.saved_s}
@@ -115,7 +119,7 @@ def measure(
 
 
 def _read(path: Path, about: dict[str, str]) -> Kept:
-    """What a file has of the very trace and costs; a line that was being written when it ended is none."""
+    """Return the stored outcomes of this trace and these costs; lines that are no valid JSON are left out."""
     kept: Kept = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
@@ -128,21 +132,21 @@ def _read(path: Path, about: dict[str, str]) -> Kept:
 
 
 class _Replays:
-    """Of one trace; what several of them need is made once."""
+    """Replays of one trace, which share what each of them needs."""
 
     def __init__(self, member: Member, cost: CostModel, links: Links) -> None:
         self._trace, self._links = member.make(), links
         self._cost = replace(cost, block_tokens=self._trace.block_tokens)
 
     def outcome(self, contender: Contender, size: int) -> Replayed:
-        """What a contender does in a pool of this size, from empty."""
+        """Return the outcome of a contender in a pool of `size` blocks that begins empty."""
         if isinstance(contender, str):
             return in_own_thread(partial(self._of_baseline, contender, size))
         return self._of_reuse(size, contender)
 
     @cached_property
     def _worths_s(self) -> list[list[float]]:
-        """Of each request's blocks, what a prefix hit saves: the same whoever has it."""
+        """Return for each request the seconds that a prefix hit of each of its blocks saves."""
         prices = Prices(self._trace, self._cost, self._links)
         worths_s = []
         for request in self._trace.requests:
@@ -151,7 +155,7 @@ class _Replays:
         return worths_s
 
     def _of_baseline(self, name: str, size: int) -> Replayed:
-        """A replay of a policy that does not ask for loads: no home needs to be followed."""
+        """Replay a policy that does not ask for loads, so that storage nodes' queues need not be followed."""
         pool = make_pool(name, size, self._trace, self._cost)
         saved_s, hits = [], 0
         for request, worth_s in zip(self._trace.requests, self._worths_s, strict=True):
@@ -174,7 +178,7 @@ class _Replays:
 
 @cache
 def _sources(package: ModuleType) -> str:
-    """A digest of all sources of a package."""
+    """Return a digest of all sources of a package."""
     folder = Path(str(package.__file__)).parent
     digest = sha256()
     for path in sorted(folder.rglob("*")):

@@ -20,8 +20,10 @@ Results = Mapping[str, Sequence[Result]]
 
 
 def write_results(path: Path, results: Results) -> None:
-    """Write the results: of one trace {"trace", "results"}. Of several the names are joined, and each result
-    says its own."""
+    """Write the results as JSON: {"trace", "results"}.
+
+    With several traces, "trace" is their names joined, and each result has its own "trace".
+    """
     names = list(results)
     records = [
         asdict(result) if len(names) == 1 else {"trace": name, **asdict(result)}
@@ -33,7 +35,7 @@ def write_results(path: Path, results: Results) -> None:
 
 
 def print_hits(console: Console, trace: str, results: Sequence[Result]) -> None:
-    """Hit ratios of every policy at every size; the best online policy of a size is bold."""
+    """Print the hit ratios of every policy at every size; the best online policy of a size is bold."""
     best: dict[int, float] = {}
     for result in results:
         if result.policy != BELADY:
@@ -47,7 +49,7 @@ def print_hits(console: Console, trace: str, results: Sequence[Result]) -> None:
 
 
 def print_savings(console: Console, trace: str, results: Sequence[Result]) -> None:
-    """What the pool saved and what was written into it, at every size."""
+    """Print what the pool saved and what was written into it, at every size."""
     _print_pairs(console, f"{trace}: seconds saved", results, lambda r: _seconds(r.saved_s))
     _print_pairs(
         console,
@@ -64,7 +66,7 @@ def print_savings(console: Console, trace: str, results: Sequence[Result]) -> No
 
 
 def print_comparison(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """Ours against the best baseline of each trace and size, and where it falls short.
+    """Print the policy against the best baseline of each trace and size, and where it falls short.
 
     "best" names the baseline that saved most seconds; each measure is compared with its own best.
     """
@@ -97,7 +99,7 @@ def print_comparison(console: Console, comparisons: Sequence[Comparison]) -> Non
 
 
 def print_ablation(console: Console, trace: str, full: Sequence[Result], ablated: Sequence[Result]) -> None:
-    """Block hits and seconds saved with one part switched off, relative to the whole policy."""
+    """Print block hits and seconds saved with one part switched off, relative to the whole policy."""
     whole = {result.blocks: result for result in full if result.policy == OURS}
     if not whole or not ablated:
         return
@@ -126,7 +128,7 @@ def _print_pairs(
 
 
 def _seconds(time_s: float) -> str:
-    """Return a time with a decimal below 10 s, where whole seconds would hide differences."""
+    """Return a time in text, with one decimal below 10 s, where whole seconds would hide differences."""
     return f"{time_s:.0f}" if abs(time_s) >= 9.95 else f"{time_s:.1f}"
 
 

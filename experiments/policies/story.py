@@ -1,4 +1,4 @@
-"""What became of one block, turn by turn, and why: each time that it was asked for, came in or left."""
+"""The history of one block: each time that it was asked for, came in or left, and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.policies.explain import VALUED_ACCESSES, Account, name_of
 from controller.policies.reuse.reuse import Reuse
 
 SHOWN = 20
-"""Turns that are told, the last ones."""
+"""Number of turns that are printed, the last ones."""
 LEGEND = (
     f"In brackets: what a block saves per slot and {VALUED_ACCESSES:,} accesses by what was learned until "
     "then, and whether it is wanted."
@@ -18,7 +18,7 @@ LEGEND = (
 
 
 class Story(Policy):
-    """Stands before `reuse`, passes all on, and notes what becomes of one block."""
+    """A policy in front of `reuse` that passes every event on and notes what happens to one block."""
 
     name = "reuse"
 
@@ -27,12 +27,12 @@ class Story(Policy):
         self.capacity, self.pinned = policy.capacity, policy.pinned
         self.turns = 0
         self.last: deque[str] = deque(maxlen=SHOWN)
-        """The last turns, in words."""
+        """Last turns, in words."""
         self._policy, self._key = policy, key
         self._tenant: int | None = None
-        """Who asked for the block last, as far as somebody said."""
+        """Tenant of the last miss for the block, if there was one."""
         self._hits = 0
-        """Since the last other turn, the first of them at …"""
+        """Number of hits since the last turn of another kind."""
         self._hits_from_s = 0.0
 
     def __contains__(self, key: object) -> bool:
@@ -74,12 +74,14 @@ class Story(Policy):
         return decisions
 
     def account(self) -> Account:
-        """How the block stands now."""
+        """Return why the block is in the pool or not, at this moment."""
         return self._policy.explain(self._key, self._tenant)
 
     def _follow(self, event: Miss | Found, decisions: Sequence[Decision]) -> bool:
-        """Note what decisions mean for the block; whether they mean anything. An eviction is for the next
-        admission, or for what was found."""
+        """Note what decisions mean for the block; return whether they concern it.
+
+        An eviction makes room for the next admission, or for a block that was found.
+        """
         leaving: list[Decision] = []
         told = False
         for decision in decisions:
@@ -133,7 +135,7 @@ class Story(Policy):
         return _value(self.account())
 
     def _hit(self, event: Hits) -> None:
-        """Hits that follow each other are one turn."""
+        """Note hits; consecutive hits are one turn."""
         if self._hits:
             self.last.pop()
         else:

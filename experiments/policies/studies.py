@@ -1,4 +1,4 @@
-"""What `make policies` does besides the usual tables: CROSS (cross-validation) and EXPLAIN."""
+"""Studies of `make policies` beside the usual tables: CROSS (cross-validation), SESSION_HINTS and EXPLAIN."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workload.shapes import COMPARED_SHAPES
 from workload.trace import Trace, TraceError
 
 Progress = Callable[[int], Callable[[], None]]
-"""Given the number of jobs, what to call after each."""
+"""Function from the number of jobs to what is called after each of them."""
 
 
 def run_cross(console: Console, options: PoliciesOptions, cost: CostModel, progress: Progress) -> None:
-    """Leave each source of traces out in turn."""
+    """Leave each source of traces out in turn; print and write the result."""
     shapes = tuple(COMPARED_SHAPES) if options.shapes_are_default else options.shapes
     drawn = [
         generated(shape, seed, options.requests, options.generated_tokens)
@@ -44,7 +44,10 @@ def run_cross(console: Console, options: PoliciesOptions, cost: CostModel, progr
 
 
 def run_hints(console: Console, options: PoliciesOptions, cost: CostModel, progress: Progress) -> None:
-    """Say what hints of nodes earn. Raises TraceError, also of a trace that has no sessions."""
+    """Measure what hints of nodes save; print and write the result.
+
+    Raises TraceError, also for a trace without sessions.
+    """
     traces = [trace for seed in options.all_seeds if (trace := options.read_trace(seed)) is not None]
     for trace in traces:
         if trace.schema.name != SESSIONS:
@@ -56,7 +59,7 @@ def run_hints(console: Console, options: PoliciesOptions, cost: CostModel, progr
 
 
 def recorded_members(path: Path, options: PoliciesOptions) -> Iterator[Member]:
-    """Return a recorded trace as one member, or recorded sessions as one for each seed. Raises TraceError."""
+    """Yield a recorded trace as one member, or recorded sessions as one for each seed; raises TraceError."""
     for number in options.all_seeds:
         trace = replace(options, trace=path).read_trace(number)
         assert trace is not None
@@ -66,8 +69,8 @@ def recorded_members(path: Path, options: PoliciesOptions) -> Iterator[Member]:
 
 
 def run_explain(console: Console, options: PoliciesOptions, traces: Sequence[Trace], cost: CostModel) -> None:
-    """Tell the story of one block, at each size, or in the live pool that a log is of; raises
-    ExplainError."""
+    """Print the history of one block at each size, or in the live pool of an
+    event log; raises ExplainError."""
     if options.events is not None:
         explain_log(console, options.events, options.explain, options.blocks, cost)
         return

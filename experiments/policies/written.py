@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a results file; an interval that is unknown is null, as JSON has no infinity."""
+    """Write a results file; infinity and NaN, as of an unknown interval, become null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_finite(content), indent=1, allow_nan=False) + "\n")
 

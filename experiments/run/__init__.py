@@ -1,1 +1,1 @@
-"""The demo: one trace, played through a real network without and with the pool (`make run`)."""
+"""The emulated run of one trace, without and with the pool (`make run`)."""

@@ -1,4 +1,4 @@
-"""make run: one trace on a network around a P4 switch that only forwards, that merges, or that pools too."""
+"""make run: one trace on a network around a P4 switch that only forwards, merges, or also has a pool."""
 
 from __future__ import annotations
 
@@ -51,19 +51,22 @@ from workload.compression import NONE
 from workload.levels import Ladder
 
 LINES = 4
-"""Of progress in a play, where there is no terminal."""
+"""Number of progress lines in a play where there is no terminal."""
 LARGER_SIGMAS = 2
-"""How often a sigma that the machine chose is doubled when it did not keep up after all."""
+"""Number of times that a sigma the machine chose is doubled when the machine did not keep up."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: all requests served or refused and every block right; 1: not so; 2: it could not run."""
+    """Run and return the exit code.
+
+    It is 0 if all requests were served or refused and every block was right, 1 if not, 2 if it could not run.
+    """
     return run_command(arguments, lambda given: parse_options(given, "weir run", __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
     if options.scale is None and is_open() and options.emulation.engine == Embedded.name:
-        speak(LARGEST_BYTES)  # what a machine carries are packets, and these are the fewest
+        speak(LARGEST_BYTES)  # the machine's limit is packets, and large values need the fewest
     build_core()
     engine = make_engine(options.emulation.engine)
     cluster = find_servers(screen, options)
@@ -91,8 +94,10 @@ def _run(screen: Screen, options: RunOptions) -> int:
 
 
 def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Cluster | None) -> float | None:
-    """What this machine, or the servers, can carry, where SCALE leaves it open; `draft` is the most detailed
-    scenario."""
+    """Return the sigma that this machine, or the servers, can carry; None if SCALE gives one.
+
+    With servers, their tunnels are measured in either case. `draft` is the most detailed scenario.
+    """
     options = draft.options
     carriers = "this machine" if cluster is None else "the servers"
     if cluster is not None:
@@ -130,7 +135,8 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
 
 
 def _background(screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None) -> float:
-    """Cores that the network takes by itself; it is started for that, and ended."""
+    """Return the number of cores that the network takes without requests; it is started
+    for that, and stopped."""
     with _open(screen, scenario, engine, cluster) as network:
         artifacts = network.compile(PROGRAM, scenario.defines)
         emulation = Emulation(scenario.idle(), network, artifacts, machines=machines_of(network))
@@ -142,10 +148,10 @@ class _Played:
     scenario: Scenario
     repeats: Repeats
     details: dict[str, list[Details]]
-    """Of each play, by mode, in the order of the repeats."""
+    """Details of each play, by mode, in the order of the repeats."""
 
     def typical_details(self) -> dict[str, Details]:
-        """Those of the plays that stand for their modes."""
+        """Return the details of the plays that stand for their modes."""
         typical = self.repeats.typical()
         return {
             name: self.details[name][runs.index(typical[name])] for name, runs in self.repeats.runs.items()
@@ -153,11 +159,11 @@ class _Played:
 
 
 def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None) -> _Played:
-    """Play; where sigma is the machine's choice and it does not keep up, begin again with a larger one."""
+    """Play; if the machine chose sigma and does not keep up, begin again with a larger sigma."""
     larger = 0 if scenario.options.scale is not None else LARGER_SIGMAS
     while True:
         _announce(screen, scenario)
-        # With one fragment a block a larger sigma makes nothing smaller, but links slower.
+        # With one fragment a block, a larger sigma makes no block smaller, only links slower.
         may_grow = larger > 0 and scenario.block_bytes > scenario.scale.fragment_bytes
         played = _play(screen, scenario, engine, cluster, give_up=may_grow)
         repeats = played.repeats
@@ -174,7 +180,8 @@ def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine, cluster: 
 def _play(
     screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None, give_up: bool
 ) -> _Played:
-    """All plays of all modes; with `give_up` only up to the first in which the machine did not keep up."""
+    """Play all modes as often as asked for; with `give_up`, stop after a play in which
+    the machine fell behind."""
     options = scenario.options
     runs: dict[str, list[RunResult]] = {name: [] for name in options.emulation.modes}
     details: dict[str, list[Details]] = {name: [] for name in options.emulation.modes}
@@ -191,7 +198,7 @@ def _play(
         machines = machines_of(network)
         emulation = Emulation(scenario, network, artifacts, watch, None if kv is None else kv.path, machines)
         for number, name in itertools.product(range(1, options.emulation.runs + 1), options.emulation.modes):
-            # Modes in turn, so that what changes on the machine meets all alike.
+            # Modes take turns, so that a change on the machine affects all of them alike.
             turn, recorded = "", name
             if options.emulation.runs > 1:
                 turn, recorded = f" ({number} of {options.emulation.runs})", f"{name}-{number}"
@@ -218,7 +225,7 @@ def _open(
 
 
 def _real_kv(scenario: Scenario, network: RunningNetwork, progress: Progress) -> RealKv | None:
-    """With MODEL=folder: what that model computes for the blocks."""
+    """Return the KV that the model of MODEL=folder computes for the blocks; None without a folder."""
     folder = scenario.options.model_choice.folder
     if folder is None:
         return None
@@ -233,7 +240,8 @@ def _real_kv(scenario: Scenario, network: RunningNetwork, progress: Progress) ->
 
 
 def _shown_in_lines(screen: Screen, label: str) -> Callable[[int, int], None]:
-    """What tells somebody without a terminal, such as a log of CI, that requests are served."""
+    """Return a function that prints how many requests are served, for output without a terminal
+    such as CI logs."""
     told = 0
 
     def show(completed: int, total: int) -> None:
@@ -246,7 +254,7 @@ def _shown_in_lines(screen: Screen, label: str) -> Callable[[int, int], None]:
 
 
 def _shown_nowhere(completed: int, total: int) -> None:
-    """A bar of progress says it."""
+    """Show nothing; a progress bar shows it."""
 
 
 def _play_once(
@@ -291,7 +299,7 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
 
 
 def _advice(scenario: Scenario) -> str:
-    """What helps a machine that did not keep up; nothing that is so already."""
+    """Return what helps a machine that did not keep up, without what is so already."""
     smallest = scenario.block_bytes <= scenario.scale.fragment_bytes
     return advice(scale_given=scenario.options.scale is not None, smallest_blocks=smallest)
 
@@ -308,7 +316,7 @@ def _title(scenario: Scenario) -> str:
 
 
 def _codec(scenario: Scenario) -> str:
-    """What codes the blocks, and to how much."""
+    """Return the codec of the blocks and the share of the bytes that it stores, in words."""
     sizes, coder = scenario.sizes, scenario.options.model.coder
     if isinstance(sizes, Ladder):
         each = ", ".join(

@@ -1,7 +1,8 @@
-"""Which sigma this machine can carry now: what a fragment costs it, and how many of them the run would move.
+"""Choice of the sigma that this machine can carry now, from the CPU time of a fragment and the
+fragments of a run.
 
-A scale model counts only while the machine keeps up. The larger sigma, the fewer fragments a block has; the
-smallest one that leaves this machine enough is the most detailed model that still counts.
+An emulation counts only while the machine keeps up. The larger sigma, the fewer fragments a block has. The
+smallest sigma that the machine can carry is the most detailed one that still counts.
 """
 
 from __future__ import annotations
@@ -24,77 +25,88 @@ from workload.trace import Request
 
 IDLE_SAMPLE_S = 0.5
 BENCH_BLOCKS = 2000
-"""Some two seconds for the measurement in all."""
+"""Number of blocks in the measurement, which takes about two seconds in all."""
 BENCH_LINK_MBIT_S = 40
-"""Of a node of 200 Gbit/s with sigma 5,000: hosts hand datagrams to the kernel as on such a link."""
+"""Link rate of a node of 200 Gbit/s with sigma 5,000: hosts hand datagrams to the kernel as
+on such a link."""
 BENCH_TIMEOUT_S = 60.0
 PATH_FACTOR = 6.5
-"""CPU of a fragment's whole way, with the switch and the kernel's links, over that of its two ends alone.
-Some 13 us beside the 2.4 of the compiled core. Too little: all is played again; too much: a larger sigma."""
+"""CPU time of a fragment's whole way, with the switch and the kernel's links, over that of
+its two ends alone.
+
+With the compiled core, the two ends take 2.4 us and the rest about 13 us. If the factor is too small, all is
+played again; if it is too large, sigma is larger than it need be.
+"""
 BLOCK_FRAGMENTS = 25.0
-"""What a block costs beside its fragments, in fragments: keys, look-ups, its probe, futures, an entry."""
+"""CPU time that a block takes beside its fragments, in fragments: keys, look-ups,
+probe, futures, table entry."""
 MOST_MEAN_SHARE = 0.35
-"""Of what is idle now: the mean of a run may take. Bursts need the rest."""
+"""Largest share of the idle CPU that a run may take on average; bursts need the rest."""
 MOST_BURST_SHARE = 0.8
-"""The busiest second may take."""
+"""Largest share of the idle CPU that the busiest second may take."""
 SIGMA_STEP = 2.0
 
 
 BUSY_CORES = 0.2
-"""From here on a process is named as one that keeps the machine busy."""
+"""Number of cores from which on a process is named as one that keeps the machine busy."""
 MOST_NAMED = 3
 LEAST_CORES = 0.1
-"""That a machine has left at the least, however busy it is."""
+"""Number of cores that count as idle on any machine, however busy it is."""
 MANY_PROCESSES = 32
-"""Hosts and switches of a network whose background is worth measuring; below that it is some hundredths of a
-core."""
+"""Number of hosts and switches above which the network's background load is measured.
+
+In a smaller network it is a few hundredths of a core.
+"""
 
 
 class CapacityError(ExperimentError):
-    """The machine could not be measured."""
+    """A machine that could not be measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the machine has left."""
+    """CPU that the machine has left."""
 
     idle_cores: float
     fragment_us: float
-    """CPU time that a fragment takes at its two ends."""
+    """CPU time in microseconds that a fragment takes at its two ends."""
     cores: float = 0.0
-    """What this process may use, busy or not."""
+    """Number of cores that this process may use, busy or not."""
     others: tuple[str, ...] = ()
-    """Which processes take the rest, the busiest first."""
+    """Names of the processes that take the rest, the busiest first."""
     background_cores: float = 0.0
-    """What the started network takes of the idle cores while nobody asks for anything."""
+    """Number of idle cores that the started network takes without requests."""
 
     @property
     def fragments_per_s(self) -> float:
-        """Fragments a second that would take all that is idle beside the started network; a block counts as
-        BLOCK_FRAGMENTS besides."""
+        """Return how many fragments a second would take all idle CPU beside the started network.
+
+        Each block counts as BLOCK_FRAGMENTS more.
+        """
         left = max(LEAST_CORES, self.idle_cores - self.background_cores)
         return left / (1e-6 * self.fragment_us * PATH_FACTOR)
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Blocks a second that a run moves at the most: all that its requests name, fetched or written."""
+    """Blocks a second that a run moves at most: all that its requests name, fetched or written."""
 
     mean_blocks_s: float
     busiest_blocks_s: float
-    """Of the busiest second."""
+    """Blocks a second in the busiest second."""
     link_bit_s: float
-    """Real rate of the links of all who answer GETs together, both directions: no second can move more."""
+    """Real rate in bit/s of the links of all hosts that answer GETs, both directions: no
+    second can move more."""
 
     def fragments_per_s(self, scale: ScaleModel, real_block_bytes: float) -> tuple[float, float]:
-        """(mean, busiest second) under a scale."""
+        """Return the fragments a second under a scale, on average and in the busiest second."""
         fragments = scale.block_bytes(real_block_bytes) // scale.fragment_bytes
         limit = scale.rate_bit_s(self.link_bit_s) / (8 * VALUE_FRAME_BYTES)
         return min(limit, self.mean_blocks_s * fragments), min(limit, self.busiest_blocks_s * fragments)
 
 
 def demand_of(requests: Iterable[Request], link_bit_s: float) -> Demand:
-    """Of requests whose times are already those of the run."""
+    """Return the demand of requests whose arrival times are those of the run."""
     seconds: Counter[int] = Counter()
     for request in requests:
         seconds[int(request.arrival_s)] += len(request.blocks)
@@ -122,14 +134,15 @@ def measure() -> Capacity:
 
 
 def sample_load() -> tuple[float, tuple[str, ...]]:
-    """Watch the machine for IDLE_SAMPLE_S; return how many cores are idle, and which processes take most."""
+    """Watch the machine for IDLE_SAMPLE_S; return how many cores are idle, and the
+    processes that take most."""
     share, before = BusyShare(find_quota()), _cpu_s()
     time.sleep(IDLE_SAMPLE_S)
     return usable_cores() * (1 - share.take()), busiest(before, _cpu_s())
 
 
 def _cpu_s() -> dict[int, tuple[str, float]]:
-    """Name and CPU time so far of every process."""
+    """Return the name and the CPU seconds so far of every process, by process id."""
     found = {}
     for process in psutil.process_iter():
         try:
@@ -137,12 +150,12 @@ def _cpu_s() -> dict[int, tuple[str, float]]:
                 times = process.cpu_times()
                 found[process.pid] = process.name(), times.user + times.system
         except psutil.Error:
-            continue  # it has ended, or is nobody's business
+            continue  # it has ended, or may not be read
     return found
 
 
 def busiest(before: Mapping[int, tuple[str, float]], now: Mapping[int, tuple[str, float]]) -> tuple[str, ...]:
-    """Name the processes that took BUSY_CORES or more, and how much; MOST_NAMED at most."""
+    """Return the processes that took BUSY_CORES or more and how much, in words; MOST_NAMED at most."""
     took = {
         pid: (used_s - before[pid][1]) / IDLE_SAMPLE_S for pid, (_, used_s) in now.items() if pid in before
     }
@@ -153,8 +166,8 @@ def busiest(before: Mapping[int, tuple[str, float]], now: Mapping[int, tuple[str
 def choose_sigma(
     capacity: Capacity, demand: Demand, real_block_bytes: float, least: float, speed: float
 ) -> float:
-    """Return the smallest of `least`, twice that, ... that the machine can carry; a block keeps one
-    fragment."""
+    """Return the smallest of `least`, twice that, ... that the machine can carry; a
+    block keeps one fragment."""
     sigma = least
     while real_block_bytes / sigma > 2 * VALUE_BYTES:
         mean, busiest = demand.fragments_per_s(ScaleModel(sigma, speed, VALUE_BYTES), real_block_bytes)
@@ -167,5 +180,5 @@ def choose_sigma(
     return sigma
 
 
-if __name__ == "__main__":  # on another server, whose agent was asked for it
+if __name__ == "__main__":  # started by the agent of another server
     print(json.dumps(asdict(measure())))

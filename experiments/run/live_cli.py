@@ -1,4 +1,5 @@
-"""Mininet's command line with `live`: what passes through the network, also while a host does something."""
+"""Mininet's command line with `live`, which shows what passes through the network, also while a
+host runs a command."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ LOOK_S = 0.1
 
 
 class LiveCli(CLI):  # type: ignore[misc] # mininet ships no types
-    """Runs when it is made, until `exit` or the end of the input."""
+    """A command line that runs when it is made, until `exit` or the end of the input."""
 
     def __init__(self, network: Network, screen: Screen, dashboard: Dashboard, shows_at_once: bool) -> None:
         self._screen, self._dashboard, self._shows_at_once = screen, dashboard, shows_at_once

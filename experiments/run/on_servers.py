@@ -1,4 +1,5 @@
-"""make run with SERVERS: the servers that are there, what each carries, and the network over all of them."""
+"""make run with SERVERS: find the servers, measure what each carries, and open the network
+over all of them."""
 
 from __future__ import annotations
 
@@ -42,14 +43,14 @@ class Cluster:
     found: Sequence[Found]
     tunnels: dict[Pair, TunnelFigures] = field(default_factory=dict)
     clocks: dict[str, tuple[Offset, Offset]] = field(default_factory=dict)
-    """CLOCK_MONOTONIC of each server when the last network was opened, and when it was closed."""
+    """Offset of each server's CLOCK_MONOTONIC, when the last network was opened and when it was closed."""
 
     def place(self, scenario: Scenario) -> Placement:
-        """Return what each server carries of a scenario."""
+        """Return which hosts and switches of a scenario each server carries."""
         return place(scenario.fabric, {found.server.name: found.usable_cores for found in self.found})
 
     def about(self, scenario: Scenario) -> dict[str, object]:
-        """Return what results say of the servers."""
+        """Return what results say of the servers and of the tunnels between them."""
         placement = self.place(scenario)
         asked = placement.crossing_bit_s()
         return {
@@ -77,8 +78,10 @@ class Cluster:
 
 
 def find_servers(screen: Screen, options: RunOptions) -> Cluster | None:
-    """Return the servers of SERVERS, with this checkout on each, or None without; raises OptionError and
-    ServerError."""
+    """Return the servers of SERVERS, with this checkout on each, or None without SERVERS.
+
+    Raises OptionError and ServerError.
+    """
     if not options.emulation.servers:
         return None
     servers = read_servers(options.emulation.servers)
@@ -87,10 +90,10 @@ def find_servers(screen: Screen, options: RunOptions) -> Cluster | None:
 
 
 def measure_servers(screen: Screen, draft: Scenario, cluster: Cluster) -> Capacity | None:
-    """Measure the tunnels and, where SCALE leaves it open, what all servers together can carry.
+    """Measure the tunnels and, unless SCALE is given, what all servers together can carry; None
+    if it is given.
 
-    The server that is the first to have nothing left counts for all. None where SCALE is given. Raises
-    ServerError where no packet comes through a tunnel.
+    The server that would be full first limits all. Raises ServerError if no packet comes through a tunnel.
     """
     with (
         screen.status("measuring what the servers and the tunnels between them can carry"),
@@ -127,8 +130,11 @@ def _capacity(name: str, session: Session) -> Capacity:
 
 
 def sigma_for_tunnels(screen: Screen, scenario: Scenario, cluster: Cluster) -> float | None:
-    """Return the sigma at which all tunnels carry what their links ask for, or None if that of the scenario
-    is one; raises ServerError where SCALE gives another."""
+    """Return the smallest sigma, in powers of two times the scenario's, at which all
+    tunnels carry their links.
+
+    None if the scenario's sigma is large enough. Raises ServerError if it is not and SCALE gave it.
+    """
     found = too_slow(cluster.place(scenario).crossing_bit_s(), cluster.tunnels)
     if found is None:
         return None
@@ -144,7 +150,7 @@ def sigma_for_tunnels(screen: Screen, scenario: Scenario, cluster: Cluster) -> f
 
 
 def scenario_on(screen: Screen, scenario: Scenario, cluster: Cluster) -> Scenario:
-    """Return the scenario with a sigma that the tunnels carry."""
+    """Return the scenario, with a larger sigma if the tunnels need one."""
     sigma = sigma_for_tunnels(screen, scenario, cluster)
     return scenario if sigma is None else make_scenario(scenario.options, sigma)
 
@@ -153,7 +159,7 @@ def scenario_on(screen: Screen, scenario: Scenario, cluster: Cluster) -> Scenari
 def open_on_servers(
     screen: Screen, scenario: Scenario, engine: Engine, about: Mapping[str, object], cluster: Cluster
 ) -> Iterator[RunningNetwork]:
-    """A network over servers, whose logs are kept as those of a network on this machine."""
+    """Open a network over the servers; its logs are stored as those of a network on this machine."""
     placement = cluster.place(scenario)
     for found in cluster.found:
         screen.say(_carried(placement, found))
@@ -166,7 +172,7 @@ def open_on_servers(
 
 
 def machines_of(network: RunningNetwork) -> Machines:
-    """Return what is asked of the machines that carry a network."""
+    """Return what measures and steers the machines that carry a network."""
     return Servers(network) if isinstance(network, ClusterNetwork) else ThisMachine(network)
 
 

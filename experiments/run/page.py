@@ -1,4 +1,4 @@
-"""results/run/report.html: what the switch did for whom in each mode, and what it cost."""
+"""results/run/report.html: what the switch did in each mode, for whom, and at what cost."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def write_page(
 ) -> None:
     """Write the page of a run, from the content of details.json (emulator.details).
 
-    `complaints` say why the figures don't count and `advice` what helps; `plays` is how often each mode was
-    run.
+    `complaints` say why the figures don't count and `advice` what helps; `plays` is how often
+    each mode was run.
     """
     about, topology, runs = details["about"], details["topology"], details["runs"]
     page = Page("Does a switch that keeps KV blocks help?")

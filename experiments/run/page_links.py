@@ -1,4 +1,4 @@
-"""The part of the page that shows any link over time."""
+"""The part of the page that shows the traffic of any link over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ weirDraw(plot, {
 
 
 def links_over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
-    """Mbit/s of the emulation over the link that the reader chooses, in each mode."""
+    """Add a plot of Mbit/s in the emulation over the link that the reader chooses, in each mode."""
     links = [link["link"] for link in topology["links"]]
     stores = [link["link"] for link in topology["links"] if link["ends"][1] in topology["stores"]]
     ordered = [*stores, *(link for link in links if link not in stores)]

@@ -1,8 +1,7 @@
-"""The picture that the page of a run begins with: the network without and with the pool, side by side.
+"""The picture at the top of a run's page: the network without and with the pool, side by side.
 
-Links are as thick as the bytes that they carried, in one scale for both; what the switch answered and merged
-is
-written on it.
+The width of a link shows the bytes that it carried, on one scale for both networks. The number of blocks that
+the switch answered and of requests that it merged is written on it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Carried = Mapping[str, tuple[int, int]]
 
 
 def pictures(topology: Mapping[str, Any], runs: Runs) -> str:
-    """Return the first and the last run's networks as HTML; one where there is only one run."""
+    """Return the networks of the first and the last run as HTML; one network if there is only one run."""
     names = list(dict.fromkeys((next(iter(runs)), list(runs)[-1])))
     most = max((sum(both) for name in names for both in carried(runs[name]).values()), default=1)
     drawn = "".join(f"<div>{_picture(topology, runs[name], name, most)}</div>" for name in names)
@@ -33,7 +32,7 @@ def pictures(topology: Mapping[str, Any], runs: Runs) -> str:
 
 
 def carried(run: Run) -> dict[str, tuple[int, int]]:
-    """Return bytes to the switch and from it by link, of the whole run."""
+    """Return the bytes that each link carried in the whole run: to the switch, and from it."""
     samples = run["timeline"]
     return {link: (to, of) for link, (to, of) in samples[-1]["link_bytes"].items()} if samples else {}
 
@@ -80,7 +79,7 @@ def _link(link: Mapping[str, Any], at: Mapping[str, Position], moved: Carried, m
 
 
 def _hosts(topology: Mapping[str, Any], at: Mapping[str, Position], moved: Carried, row: float) -> list[str]:
-    """Circles for nodes and squares for storage nodes; who answers GETs has what it sent beside it."""
+    """Return SVG circles for nodes and squares for storage nodes, which have what they sent beside them."""
     parts = [
         f'<text x="{NODE_X}" y="16" text-anchor="middle">inference nodes</text>',
         f'<text x="{STORE_X}" y="16" text-anchor="middle">storage nodes</text>' if topology["stores"] else "",
@@ -108,7 +107,7 @@ def _hosts(topology: Mapping[str, Any], at: Mapping[str, Position], moved: Carri
 
 
 def _switches(topology: Mapping[str, Any], at: Mapping[str, Position], run: Run) -> list[str]:
-    """A box each; what all of them did together is written on the one in the middle."""
+    """Return an SVG box for each switch; the middle one says what all switches did together."""
     names = topology["switches"]
     parts = []
     for number, name in enumerate(names):
@@ -127,7 +126,7 @@ def _switches(topology: Mapping[str, Any], at: Mapping[str, Position], run: Run)
 
 
 def _did(run: Run) -> tuple[str, ...]:
-    """What the switches did beside forwarding, in short lines."""
+    """Return what the switches did beside forwarding, in short lines."""
     result = run["result"]
     lines = []
     if result["blocks"]["pool"] or result["switch_served_bytes"]:
@@ -141,7 +140,7 @@ def _did(run: Run) -> tuple[str, ...]:
 
 
 def _in_words(topology: Mapping[str, Any], run: Run, name: str, moved: Carried) -> str:
-    """The picture for those who can't see it."""
+    """Return the picture in words, for readers who cannot see it."""
     ends = {link["ends"][1]: link["link"] for link in topology["links"]}
     sent = ", ".join(
         f"{one} sent {in_bytes(moved.get(ends[one], (0, 0))[0])}"

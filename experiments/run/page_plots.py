@@ -13,30 +13,30 @@ from experiments.sources import answering, sources
 
 CDF_POINTS = 250
 LEAST_MS = 0.01
-"""Shown on a logarithmic axis for what took no time."""
+"""Milliseconds shown for what took no time, as the axis is logarithmic."""
 
 Run = Mapping[str, Any]
 Runs = Mapping[str, Run]
 
 
 def answerer(shape: Mapping[str, Any]) -> str:
-    """Return who answers what no pool does in a topology, as people call it."""
+    """Return what people call the hosts that answer GETs which no pool answers."""
     return answering(lends=not shape["stores"])
 
 
 def answerers(shape: Mapping[str, Any]) -> Sequence[str]:
-    """Return the names of who answered."""
+    """Return the names of the hosts that answer GETs."""
     names: Sequence[str] = shape["stores"] or shape["nodes"]
     return names
 
 
 def sources_of(shape: Mapping[str, Any]) -> dict[str, str]:
-    """Return where a block of a request came from: as the records have it, and as people read it."""
+    """Return the sources of blocks: their names in the records, and for people."""
     return sources(lends=not shape["stores"])
 
 
 def by_source(shape: Mapping[str, Any], runs: Runs) -> Chart:
-    """Stacked bars, one a mode, in the order of the tables."""
+    """Return stacked bars of blocks by source, one bar a mode, in the order of the tables."""
     blocks = {
         title: [run["result"]["blocks"][source] for run in runs.values()]
         for source, title in sources_of(shape).items()
@@ -45,7 +45,7 @@ def by_source(shape: Mapping[str, Any], runs: Runs) -> Chart:
 
 
 def store_egress(shape: Mapping[str, Any], runs: Runs) -> Chart:
-    """Return what left all who answer GETs, in Mbit/s of the emulation."""
+    """Plot what all hosts that answer GETs sent, in Mbit/s of the emulation."""
     links = [link["link"] for link in shape["links"] if link["ends"][1] in answerers(shape)]
 
     def sent_bits(sample: Mapping[str, Any]) -> float:
@@ -56,22 +56,22 @@ def store_egress(shape: Mapping[str, Any], runs: Runs) -> Chart:
 
 
 def occupancy(runs: Runs) -> Chart:
-    """Plot the blocks in the pool."""
+    """Plot the number of blocks in the pool."""
     return _levels(runs, lambda sample: float(sample["resident"]), "blocks in the pool")
 
 
 def completed(runs: Runs) -> Chart:
-    """Requests completed so far."""
+    """Plot the number of requests completed so far."""
     return _levels(runs, lambda sample: float(sample["completed"]), "requests completed")
 
 
 def served(runs: Runs) -> Chart:
-    """GETs of fragments that were answered from a slot."""
+    """Plot the number of fragments so far that the switch answered from a slot."""
     return _outcomes(runs, SERVED, "fragments served by the pool")
 
 
 def merged(runs: Runs) -> Chart:
-    """GETs of fragments that were absorbed because one like them was in flight."""
+    """Plot the number of GETs of fragments so far that the switch merged with one in flight."""
     return _outcomes(runs, MERGED, "fragments asked for that were merged")
 
 
@@ -80,7 +80,7 @@ def _outcomes(runs: Runs, outcome: str, title: str) -> Chart:
 
 
 def tiers(shape: Mapping[str, Any], run: Run, mode: str) -> Chart:
-    """Blocks of one mode by where they were found, so far."""
+    """Plot the blocks of one mode so far, by where they were found."""
     series = {
         title: [(sample["t_s"], sample["blocks"].get(source, 0)) for sample in run["timeline"]]
         for source, title in sources_of(shape).items()
@@ -97,7 +97,7 @@ def _levels(runs: Runs, value: Callable[[Mapping[str, Any]], float], title: str)
 
 
 def _rates(runs: Runs, total: Callable[[Mapping[str, Any]], float], title: str) -> Chart:
-    """The increase of `total` a second."""
+    """Plot the increase of `total` a second."""
     series = {}
     for name, run in runs.items():
         pairs = [(one, two) for one, two in pairwise(run["timeline"]) if two["t_s"] > one["t_s"]]
@@ -108,7 +108,7 @@ def _rates(runs: Runs, total: Callable[[Mapping[str, Any]], float], title: str) 
 
 
 def distribution(values: Mapping[str, Sequence[float]], title: str) -> Chart:
-    """Cumulative shares in %, on a logarithmic axis, with p50 and p99 marked; values in order of size."""
+    """Plot cumulative shares in % on a logarithmic axis, with p50 and p99 marked; `values` are sorted."""
     series, marked = {}, {}
     for name, ordered in values.items():
         if not ordered:

@@ -1,4 +1,4 @@
-"""The part of the page that says what the policy did with the blocks that were wanted most, and why."""
+"""The part of the page that shows what the policy did with the blocks asked for most often, and why."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KNOWN_POLICIES = {
     "reuse": " This policy has several others manage a pool on paper, and does as one of them: the one that "
     "leads.",
 }
-"""What a reader has to know of a policy to take its reasons."""
+"""Explanations that a reader needs to understand a policy's reasons."""
 
 
 def hottest_blocks(page: Page, topology: Mapping[str, Any], policy: str, runs: Runs) -> None:
-    """Add the section; nothing where no play had a pool that was asked for anything."""
+    """Add the section; nothing if no play had a pool that was asked for a block."""
     with_pool = {name: run["hottest"] for name, run in runs.items() if run.get("hottest")}
     if not with_pool:
         return
@@ -60,7 +60,7 @@ def _named(block: Mapping[str, Any]) -> str:
 
 
 def _standing(block: Mapping[str, Any], reasons: Sequence[str]) -> str:
-    """The policy's answer without the block's name, or whether it is there."""
+    """Return the policy's answer without the block's name, or else whether the block is in the pool."""
     where = "in the pool" if block["in_pool"] else "not in the pool"
     return reasons[0].removeprefix(f"{_named(block)} is ").rstrip(".") if reasons else where
 
@@ -71,6 +71,9 @@ def _turns(turns: Sequence[tuple[float, str]]) -> str:
 
 
 def _in_names(line: str, block: Mapping[str, Any], homes: Mapping[int, str]) -> str:
-    """The policy knows tenant and key as one, and homes by their number."""
+    """Return the line with the block's short name and the names of homes.
+
+    The policy knows tenant and key as one, and homes by their address as a number.
+    """
     line = line.replace(block["block"], _named(block))
     return _HOME.sub(lambda found: homes.get(int(found[1]), found[0]), line)

@@ -1,4 +1,4 @@
-"""The part of the page that says where the time of single requests went."""
+"""The part of the page that shows where the time of single requests went."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostlib.model.waits import HOME, MERGED, POOL, PROBING, QUEUED
 
 SLOWEST = 10
 MOST_REQUESTS = 400
-"""Of a mode that a reader can choose from: those slowest to their first token."""
+"""Number of requests of a mode that a reader can choose from: those with the longest time to first token."""
 STAGES = (
     "queued in the node", "probing", "waiting for the pool", "waiting, merged", "waiting for a store",
     "decoding blocks", "loading chunks", "waiting for the GPU", "computing", "other tokens",
@@ -46,7 +46,8 @@ weirDraw(plot, {
 
 
 def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
-    """Add the section: a waterfall that the reader chooses, and the table of what it says."""
+    """Add the section: a waterfall of the requests that the reader chooses, and a table
+    of the slowest ones."""
     homes = {address: name for name, address in topology.get("addresses", {}).items()}
     page.heading(f"Where the time of the {SLOWEST} slowest requests went")
     home = answerer(topology)
@@ -105,13 +106,13 @@ def _chosen(requests: Sequence[Mapping[str, Any]], homes: Mapping[str, str]) -> 
 
 
 def load_s(record: Mapping[str, Any]) -> float:
-    """Return how long the chunks of a request were loaded that was blended."""
+    """Return the seconds for which a blended request's chunks were loaded; 0 if it was not blended."""
     blend = record.get("blend")
     return float(blend["load_s"]) if blend else 0.0
 
 
 def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]:
-    """One request for the page: seconds by stage, and what each is."""
+    """Return one request for the page: its seconds by stage, and a label of each stage."""
     stages = [0.0] * len(STAGES)
     said = list(STAGES)
     waited = []

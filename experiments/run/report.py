@@ -35,7 +35,7 @@ def _lost(evictions: Evictions) -> str:
 
 
 def _levels(result: RunResult) -> str:
-    """Shares of a stream's blocks by level, and text."""
+    """Return the shares of streamed blocks by level, and of text."""
     total = max(1, sum(result.levels.values()))
     return ", ".join(f"{level} {count / total:.0%}" for level, count in result.levels.items()) or "none"
 
@@ -127,11 +127,11 @@ _WHERE: dict[str, Callable[[RunResult], int]] = {
     "within TTFT_SLO": lambda r: r.target is not None,
     "index: blocks asked/found": lambda r: r.index is not None,
 }
-"""Rows that are left out where none of the plays has any."""
+"""Functions that count for a row; if it counts none in any of the plays, the row is left out."""
 
 
 def print_report(console: Console, title: str, repeats: Repeats, advice: str) -> None:
-    """Print the table, then in words what it shows, and whether it counts; `advice` is what helps if not."""
+    """Print the table, what it shows in words, and whether it counts; `advice` says what helps if not."""
     runs = repeats.typical()
     of = "" if repeats.count == 1 else f"; of {repeats.count} plays the one with the median GET"
     table = Table(title=title + of, title_justify="left")
@@ -158,7 +158,7 @@ def print_report(console: Console, title: str, repeats: Repeats, advice: str) ->
 
 
 def _named(text: str, runs: Mapping[str, RunResult]) -> str:
-    """What is said of storage nodes, where nodes lend said of these."""
+    """Return `text` with nodes in place of storage nodes, where nodes lend one another their memory."""
     return text.replace(
         answering(False), answering(any(result.index is not None for result in runs.values()))
     )
@@ -177,7 +177,7 @@ def _title(name: str) -> str:
 
 
 def _interval_table(repeats: Repeats) -> Table:
-    """Means with 95 % intervals, and by how much each mode differs from the first, play by play."""
+    """Return means with 95 % intervals, and the differences of each mode from the first, play by play."""
     base, *others = repeats.runs
     table = Table(
         title=f"Means of {repeats.count} plays, 95% intervals (Student's t); differences in pairs",
@@ -216,7 +216,7 @@ def _tenant_table(runs: Mapping[str, RunResult]) -> Table:
 
 
 def conclusion(repeats: Repeats, advice: str) -> str:
-    """Return what the table shows, and why it does not count where that is so; in rich's markup."""
+    """Return what the table shows, and why it does not count if so, in rich's markup."""
     said = _compared(repeats.typical())
     if not repeats.overloaded:
         return said

@@ -24,18 +24,20 @@ SOCKETS = "*.sock"
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ShellOptions:
-    """Which switch `make shell` talks to, and as whom."""
+    """The switch that `make shell` talks to, and the shell's election id."""
 
     address: str = ""
-    """Address of its P4Runtime server; default: the newest running switch."""
+    """Address of the switch's P4Runtime server; by default, that of the newest
+    running network's first switch."""
     device_id: Annotated[int, Within(0, 2**63)] = 1
-    """Number of the switch."""
+    """Device id of the switch."""
     election_id: Annotated[int, Within(1, 2**63)] = 1
-    """1 reads beside the controller, which stays primary; more than the controller's takes over."""
+    """Election id of the shell. With 1 it reads beside the controller, which stays primary; with more than
+    the controller's it takes over."""
 
 
 def find_address() -> str | None:
-    """Return where the first switch of the newest running network serves P4Runtime; None if nothing runs."""
+    """Return the P4Runtime address of the newest running network's first switch; None if nothing runs."""
     for directory in running():
         for socket in sorted(directory.glob(SOCKETS)):
             return f"unix:{socket}"
@@ -43,7 +45,7 @@ def find_address() -> str | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Replace this process by p4runtime-shell; exit code 2 when no switch runs."""
+    """Replace this process by p4runtime-shell; return exit code 2 if no switch runs."""
 
     def parse(given: Sequence[str]) -> ShellOptions:
         return read(ShellOptions, given, "weir shell", __doc__ or "")

@@ -1,7 +1,7 @@
 """make topo: a topology with switch and controller running, and Mininet's CLI.
 
-Takes the options of make run that describe the network. `exit` or Ctrl-D ends everything; `live` shows what
-passes, LIVE=1 from the start.
+It takes those options of make run that describe the network. `exit` or Ctrl-D ends everything; `live` shows
+what passes, LIVE=1 from the start.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from topologies.network import Network
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TopoOptions(RunOptions):
-    """Those of `make run`; of these only the network's matter."""
+    """`make topo` has the options of `make run`, of which only those of the network matter."""
 
     emulation: EmulationTable = EmulationTable(results=Path("results/topo"))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 2 when it could not start."""
+    """Run the command line until its end; return exit code 2 if it could not start."""
     return run_command(
         arguments,
         lambda given: read_run(TopoOptions, given, "weir topo", __doc__ or ""),
@@ -84,7 +84,7 @@ def _run(screen: Screen, options: RunOptions) -> int:
 
 @contextmanager
 def listening(screen: Screen, controller: LineProcess) -> Iterator[None]:
-    """Take the controller's events, which come as long as it lives, and say when it ends by itself."""
+    """Read the controller's events for as long as it runs, and report an error if it ends by itself."""
     left = {"event": "left"}
 
     def listen() -> None:
@@ -102,7 +102,7 @@ def listening(screen: Screen, controller: LineProcess) -> Iterator[None]:
 
 
 def describe(screen: Screen, scenario: Scenario, network: Network) -> None:
-    """What runs where, and what to try."""
+    """Print what runs where, and what to try."""
     fabric = scenario.fabric
     for switch in fabric.switches:
         behind = ", ".join(f"{port.number}: {port.peer}" for port in fabric.ports(switch))

@@ -1,4 +1,4 @@
-"""Who watches a play while it goes on, as the options ask for."""
+"""The watchers of a play while it runs: dashboard and metrics exporter, as the options ask for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.live import Dashboard
 def start_watching(
     scenario: Scenario, say: Callable[[str], None], stack: ExitStack, dashboard: Dashboard | None = None
 ) -> Watch:
-    """Start what lasts for all plays, until `stack` is left; what to do with each play."""
+    """Start the watchers that last for all plays, until `stack` is left; return what watches each play."""
     options = scenario.options
     about = {
         "engine": options.emulation.engine,
@@ -35,8 +35,10 @@ def watch_with(
     say: Callable[[str], None],
     stack: ExitStack,
 ) -> Watch:
-    """Yield a watch with these parts; `port`: of the exporter, 0 for none; `about`: labels of weir_run_info
-    but for the mode."""
+    """Return what watches a play with the dashboard and an exporter.
+
+    `port` is the exporter's, 0 for none. `about` is the labels of weir_run_info without the mode.
+    """
     watches: list[Watch] = []
     if dashboard is not None:
         watches.append(dashboard.watching)

@@ -1,4 +1,4 @@
-"""What a run compared and found, in sentences for somebody who has read nothing of Weir."""
+"""Sentences that say what a run compared and found, for readers who know nothing of Weir."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _WHAT = {
 
 
 def title_of(mode: str) -> str:
-    """Return what a mode is called in front of people."""
+    """Return the name of a mode for people."""
     return MODES[mode].title if mode in MODES else mode
 
 
 def in_bytes(count: float) -> str:
-    """Return a number of bytes with three digits and its unit, so that small ones are seen, too."""
+    """Return a number of bytes with three digits and its unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 999.5:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 99.95 else f"{count:.3g} {unit}"
@@ -32,7 +32,7 @@ def in_bytes(count: float) -> str:
 
 
 def sketch(fabric: Fabric) -> str:
-    """Return the network as a line of text: hosts, what connects them, hosts."""
+    """Return the network as a line of text: nodes, switches, storage nodes."""
     sides = [_names(names) for names in (fabric.nodes, fabric.switches, fabric.stores) if names]
     return f"  {' ══════ '.join(sides)}\n"
 
@@ -44,7 +44,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def question(about: Mapping[str, Any], runs: Mapping[str, Any]) -> str:
-    """Return what was compared, and why."""
+    """Return what was compared, in words."""
     requests = max((run["result"]["requests"] for run in runs.values()), default=0)
     stores = (
         f" and {about['stores']} storage nodes"
@@ -62,7 +62,7 @@ def question(about: Mapping[str, Any], runs: Mapping[str, Any]) -> str:
 
 
 def answer(runs: Mapping[str, Any], lends: bool) -> str:
-    """Return what came out, of the first run against the last."""
+    """Return what the pool changed, in words: bytes sent, and median times of fetches and first tokens."""
     if not {"no_pool", "pool"} <= runs.keys():
         return "There is nothing to compare without a run that has no pool and one that has."
     without, pooled = runs["no_pool"]["result"], runs["pool"]["result"]

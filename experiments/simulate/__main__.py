@@ -1,4 +1,4 @@
-"""make simulate: a scenario in virtual time, at real scale."""
+"""make simulate: run a scenario in virtual time, at real scale."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from simulator.simulation import simulate
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class SimulateOptions(Scenario):
-    """What one `make simulate` simulates, and how it is shown."""
+    """`make simulate` simulates a scenario and prints its figures."""
 
     scenario: Annotated[Path, Existing(), Unnamed(), Variable("SCENARIO")] = DEMO
-    """TOML file with a scenario, of which variables change what they name."""
+    """TOML file with a scenario; variables and options change its values."""
     json: bool = False
-    """Print all figures as JSON."""
+    """Whether to print all figures as JSON."""
 
 
 def is_simulated(key: Key) -> bool:
-    """Return whether the simulator has a key; files may say others, for the emulator."""
+    """Return whether the simulator has the key; files may also have keys of the emulator."""
     return key.path[0] != "emulation"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0, or 2 where the scenario can't be used."""
+    """Simulate a scenario and print its figures; return exit code 0, or 2 if the scenario cannot be used."""
 
     def parse(given: Sequence[str]) -> SimulateOptions:
         source = Source(read_values, completed, is_simulated)
@@ -112,7 +112,7 @@ def _blended(result: SimResult) -> dict[str, str]:
 
 
 def _streamed(result: SimResult) -> dict[str, str]:
-    """Levels and the target, where there are such."""
+    """Return rows for the levels of streams and for the TTFT target, as far as the scenario has them."""
     rows = {}
     total = sum(result.levels.values())
     if total:

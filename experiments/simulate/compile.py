@@ -1,9 +1,10 @@
-"""Compile the simulator (simulator/compiled.py), once for each version of its sources; about a minute.
+"""Compile the simulator (simulator/compiled.py), once for each version of its sources; it
+takes about a minute.
 
     python -m experiments.simulate.compile
 
-Where that can't be done, for want of a C compiler, Python's headers or mypy, it says so: simulations then run
-in Python, with the same results.
+Without a C compiler, Python's headers or mypy, it says so, and simulations run in Python
+with the same results.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ from simulator.compiled import FLAGS, FROM, GROUP, MODULES, ROOT, folder, source
 
 UNUSED_DAYS = 30
 SCRATCH = ".new-"
-"""What folders begin with in which builds are made and compared. One that is left was killed."""
+"""Prefix of the folders in which builds are made and compared; a folder that remains is
+of a killed process."""
 
 
 class BuildError(Exception):
-    """The simulator can't be compiled here."""
+    """The simulator cannot be compiled here."""
 
 
 def build() -> Path:
-    """Compile unless it is there; where the build lies. BuildError."""
+    """Compile the simulator unless it is compiled; return the build's folder. Raises BuildError."""
     built = folder()
     if built.is_dir():
         return built
@@ -66,7 +68,7 @@ def _check() -> None:
 
 
 def _compile(scratch: Path) -> Path:
-    """A folder with all extensions."""
+    """Compile all extensions and return their folder."""
     from mypyc.build import mypycify
     from setuptools import Distribution  # type: ignore[import-untyped]
 
@@ -90,7 +92,8 @@ def _compile(scratch: Path) -> Path:
 
 
 def _compare(made: Path) -> None:
-    """BuildError for a build that says anything else than Python: some C compiler takes liberties."""
+    """Raise BuildError unless the build and Python give the same figures: some
+    C compilers change results."""
     with _step("compared with Python, in scenarios of all kinds"):
         in_python, in_c = _figures(None), _figures(made)
         if in_c[:1] != ["compiled"]:
@@ -101,7 +104,7 @@ def _compare(made: Path) -> None:
 
 
 def _figures(made: Path | None) -> list[str]:
-    """What a build, or else Python, says of all kinds of scenarios."""
+    """Return the figures of all kinds of scenarios, from a build, or from Python if `made` is None."""
     environment = {**os.environ, "WEIR_PURE": "0", "WEIR_COMPILED": "0" if made is None else "1"}
     if made is not None:
         environment[FROM] = str(made)
@@ -121,18 +124,20 @@ def _short(line: str, most: int = 60) -> str:
 
 
 def _publish(made: Path, built: Path) -> None:
-    """From here on it is used."""
+    """Move the build to where it is used from then on."""
     try:
         made.rename(built)
-    except OSError:  # not empty: someone else was as fast
+    except OSError:  # not empty: another process was faster
         if not built.is_dir():
             raise
 
 
 @contextlib.contextmanager
 def _step(what: str) -> Iterator[None]:
-    """What mypyc, setuptools and the C compiler say is shown only where they fail. The two end by SystemExit
-    then, and they work from the root."""
+    """Run a step of the build from the root of the checkout; show the output of its tools only if it fails.
+
+    mypyc and setuptools exit by SystemExit then.
+    """
     began_s = time.monotonic()
     before = Path.cwd()
     os.chdir(ROOT)
@@ -153,7 +158,7 @@ def _step(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _all_output_to(file: TextIO) -> Iterator[None]:
-    """That of commands as well, which write to the descriptors."""
+    """Send all output to the file, also that of commands, which write to the descriptors."""
     with contextlib.ExitStack() as stack:
         for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
             stream.flush()
@@ -167,7 +172,10 @@ def _all_output_to(file: TextIO) -> Iterator[None]:
 
 
 def _forget_unused(newest: Path) -> None:
-    """What nobody used for a while goes, not at once: another checkout may use the same environment."""
+    """Delete builds that nobody used for UNUSED_DAYS.
+
+    They are not deleted at once, because another checkout may use the same environment.
+    """
     for other in (*newest.parent.glob(f"{GROUP}-*"), *newest.parent.glob(f"{SCRATCH}*")):
         with contextlib.suppress(FileNotFoundError):  # someone else removed it
             if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
@@ -175,7 +183,7 @@ def _forget_unused(newest: Path) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what it has made goes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that temporary folders are removed
     if os.environ.get("WEIR_COMPILED") == "0":
         sys.exit(0)
     try:

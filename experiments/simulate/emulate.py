@@ -1,6 +1,7 @@
-"""A scenario on the packet-level emulator, at a sigma; and the scenario as that emulator carries it out.
+"""Emulation of a simulated scenario, and the scenario that simulates such an emulation.
 
-What the emulator does not have, or was not compared in, is refused (`scenario.rules`). Needs root.
+What the emulator does not have, or what was not compared with it, is refused (`scenario.rules`).
+An emulation needs root.
 """
 
 from __future__ import annotations
@@ -35,23 +36,27 @@ from workload.compression import NONE
 from workload.levels import Ladder
 
 TIMER_S = 1e-3
-"""asyncio waits for whole milliseconds, so hosts that are to begin at one moment do so within one."""
+"""Resolution in seconds of asyncio's timers: hosts that are to begin at one moment do so within it."""
 BATCH_BUFFER_BYTES = 720
-"""Linux 6.18 counts 1,280 bytes of buffer for one value, 1,952 for two in a batch, of 560 bytes each."""
+"""Bytes of buffer that a batch takes beyond its packets.
+
+Linux 6.18 counts 1,280 bytes for a batch of one value of 560 bytes, and 1,952 bytes for two.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Emulated:
-    """What the emulator measured."""
+    """Measurements of one play on the emulator."""
 
     run: RunResult
     speed: float
-    """Real seconds in one of the emulation."""
+    """Number of real seconds in one of the emulation."""
     raw: Measurements
 
 
 class Emulator:
-    """One scenario on the emulator: prepare (refusals), then play, without or with the pool."""
+    """One scenario on the emulator; it is played without or with the pool.
+    Raises ScenarioError if refused."""
 
     def __init__(self, scenario: Scenario, sigma: float, speed: float | None = None) -> None:
         played = scenario.changed(workload={"requests": scenario.workload.simulated_requests})
@@ -64,21 +69,21 @@ class Emulator:
 
     @property
     def run(self) -> RunScenario:
-        """Return what is played."""
+        """Return the scenario as the emulator plays it."""
         return self._run
 
     @property
     def speed(self) -> float:
-        """Return how many real seconds pass in one."""
+        """Return how many real seconds pass in one of the emulation."""
         return self._run.scale.speed
 
     @property
     def arrivals_s(self) -> float:
-        """Real seconds from the first arrival to the last."""
+        """Return the real seconds from the first arrival to the last."""
         return self._run.trace.duration_s * self.speed
 
     def play(self, pool: bool, opened: Open = Network) -> Emulated:
-        """Set everything up, play once, take it down."""
+        """Set everything up, play once, and take it down."""
         check_machine()
         engine = make_engine("embedded")
         with opened(self._run.fabric, engine) as network:
@@ -88,13 +93,13 @@ class Emulator:
         return Emulated(evaluate(measured, target_s=self._run.target_s), self.speed, measured)
 
     def matched(self, pool: bool, costs: MachineCosts = MEASURED) -> Scenario:
-        """Return the scenario as the emulator carries it out on such a machine: its frames, rounding,
-        delays."""
+        """Return the scenario that simulates the emulation on such a machine: its
+        frames, rounding and delays."""
         return _matched(self._scenario, self._run, pool, costs)
 
 
 def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOptions:
-    """The scenario as the emulator takes it."""
+    """Return the scenario as options of the emulator."""
     tables = {entry.name: getattr(scenario, entry.name) for entry in fields(Scenario)}
     return RunOptions(**tables | {"emulation": replace(scenario.emulation, sigma=sigma, speed=speed)})
 
@@ -102,7 +107,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
 def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCosts) -> Scenario:
     memory_blocks, cut = run.options.pool_blocks + 0.5, _Cut.of(run)
     if scenario.model.codec != NONE:
-        memory_blocks *= 1 - SPARE_SHARE  # what the emulator's policies leave free there
+        memory_blocks *= 1 - SPARE_SHARE  # the emulator's policies leave that share free then
     sigma, speed = run.scale.sigma, run.scale.speed
     none = {} if pool else {"memory": "none"}
     return scenario.changed(
@@ -131,18 +136,22 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCos
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How the emulator cuts the blocks that the simulator counts in."""
+    """The fragments into which the emulator, and the simulation of it, cut a block."""
 
     block_bytes: float
-    """Real ones."""
+    """Bytes of a real block."""
     values: float
-    """That such a block takes, on average."""
+    """Number of values that the emulator cuts such a block into, on average."""
     fragments: int
-    """That the simulator cuts it into: a whole number."""
+    """Number of fragments that the simulator cuts it into."""
 
     @classmethod
     def of(cls, run: RunScenario) -> _Cut:
-        """Coded blocks count with their mean; those of a stream are cut as the plain one is, by level."""
+        """Return the cut of a run's blocks.
+
+        Coded blocks have the mean of their sizes. Blocks of a stream, which have sizes by level, are
+        cut as plain ones.
+        """
         sizes = run.sizes
         if isinstance(sizes, Ladder) or sizes.compression is None:
             return cls(run.cost.block_bytes, run.fragments, run.fragments)
@@ -150,7 +159,7 @@ class _Cut:
 
 
 def _machine(run: RunScenario) -> dict[str, Any]:
-    """What the emulator runs on but for what that takes, in real seconds."""
+    """Return the machine of the emulator in real seconds, without the times that the machine takes."""
     speed = run.scale.speed
     rate_bit_s = run.fabric.link_rate_bit_s(run.fabric.answering[0])
     batch = EndpointOptions.of_link(rate_bit_s).gso_datagrams(KV_HEADER_BYTES + VALUE_BYTES)
@@ -168,4 +177,4 @@ def _machine(run: RunScenario) -> dict[str, Any]:
 
 
 def _silent(completed: int, total: int, blocks: dict[str, int]) -> None:
-    """Progress that nobody wants to see."""
+    """Show no progress."""

@@ -1,9 +1,9 @@
-"""Small scenarios of all kinds, for whoever compares all that the simulator does, to the last bit.
+"""Small scenarios of all kinds, to compare builds of the simulator to the last bit.
 
     python -m experiments.simulate.kinds
 
-prints what runs, Python or compiled code, and a line of JSON for each scenario: its figures. A compiled
-simulator is used only where it prints what Python prints.
+It prints what runs, Python or compiled code, and a line of JSON with the figures of each scenario. A compiled
+simulator is used only if it prints what Python prints.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def _scenario(**tables: dict[str, object]) -> Scenario:
 
 
 def generated(requests: int, nodes: int) -> Scenario:
-    """Agents on so many nodes with cache-aware scheduling, the dearest; leaf-spine above a star's ports."""
+    """Return agents on `nodes` nodes with cache-aware scheduling, which costs most time to simulate.
+
+    Beyond the ports of a star, the topology is leaf-spine.
+    """
     fabric = {"topology": "star"} if nodes <= 60 else {"topology": "leafspine", "leaves": 8, "spines": 4}
     return Scenario().changed(
         workload={"requests": requests, "load": nodes / 4, "scheduler": "locality"},
@@ -164,7 +167,7 @@ def kinds() -> dict[str, Scenario]:
 
 
 def figures(scenario: Scenario) -> dict[str, Any]:
-    """Return all figures but the time that it took."""
+    """Return all figures of a scenario except the time that the simulation took."""
     record = asdict(simulate(scenario))
     del record["cpu_s"]
     return record

@@ -1,1 +1,1 @@
-"""When does the pool pay? Sweeps, a map, and a report."""
+"""The study that finds where the pool pays: sweeps, a map of settings, and a report."""

@@ -36,7 +36,7 @@ INTERRUPTED = "interrupted; what was computed is kept, and the same command goes
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0, or 2 where it could not run."""
+    """Run the study and return the exit code: 0, or 2 if it could not run."""
     return run_command(
         arguments,
         lambda given: parse_options(given, "weir study", __doc__ or ""),
@@ -94,7 +94,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
 
 
 def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, object]:
-    """Return what the figures were made with."""
+    """Return how the figures were made, for report and summary."""
     seeds = [len(sample.runs) for point, sample in found.done if point.sweep not in (HOUR, SPACE)]
     few, many = (options.seed - 1 + number for number in (min(seeds, default=0), max(seeds, default=0)))
     last = f"{many}" if few == many else f"{few} at least and {many} at most"
@@ -128,13 +128,13 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
         (options.results / f"{table.name}.csv").write_text(table.csv())
     record = summary(facts, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(as_text(record))
-    shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many for a page
+    shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many to show
     report = Report(front(found.done), first_table(found.done), facts, found.coarse, made, shown)
     write_page(options.results / NAME, report)
 
 
 def _shown(table: Table) -> Shown:
-    """As the terminal shows it."""
+    """Return the table in the form that the terminal shows."""
     shown = Shown(*table.columns, title="How much sooner the first token comes, ± 95 %", title_justify="left")
     for row in table.rows:
         shown.add_row(*map(str, row))

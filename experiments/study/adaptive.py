@@ -1,8 +1,9 @@
-"""How many seeds each comparison gets: ALL_SEEDS, fewer only where the budget ends before.
+"""Number of seeds of each comparison: ALL_SEEDS, or fewer if the time ends before.
 
-All systems of a group see the same traffic (common random numbers): the same seeds, as many for each. The
-number is fixed beforehand and does not depend on what is found, so no interval is narrow because it was
-looked at when it happened to be. What is not as narrow as wanted in the end (watched.py) is named.
+All systems of a group see the same traffic (common random numbers): the same seeds, and as many of
+them. The number is fixed beforehand and does not depend on results. So no interval is narrow only
+because sampling stopped when it happened to be narrow. Comparisons that are wider than wanted in the
+end (watched.py) are named.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from experiments.study.watched import spread, wanted_share
 from scenario import Scenario
 
 FIRST_SEEDS = 5
-"""Of each sweep before any gets more; with fewer some intervals are narrow by chance."""
+"""Number of seeds of each sweep before any sweep gets more; with fewer, some intervals
+are narrow by chance."""
 ALL_SEEDS = 10
 
 Some = Callable[[Sequence[Scenario], float], Sequence[Figures | None]]
-"""Figures of scenarios, as many as are there by a deadline (of time.monotonic)."""
+"""Function from scenarios and a deadline (of time.monotonic) to their figures; None for those
+not done by then."""
 
 
 @dataclass(slots=True)
@@ -34,15 +37,16 @@ class Group:
     name: str
     points: Sequence[Point]
     runs: list[list[Figures]] = field(default_factory=list)
-    """By seed, of each point."""
+    """Figures of each point, by seed."""
     seed_offset: int = 0
-    """Added to its seeds: settings that are no pairs of one another see different traffic."""
+    """Number added to the group's seeds, so that settings that are not paired see different traffic."""
     most: int | None = None
-    """Seeds, where it gets no more than these: a trace is one sample of traffic, an hour takes long."""
+    """Largest number of seeds, or None for as many as all others: a trace is one sample, and
+    an hour takes long."""
 
     @property
     def sweep(self) -> str:
-        """Return the sweep that it belongs to."""
+        """Return the sweep of the group."""
         return self.points[0].sweep if self.points else ""
 
     @property
@@ -52,30 +56,31 @@ class Group:
 
     @property
     def spread(self) -> float:
-        """Return the widest half interval among the watched pairs; infinite where nothing is known yet."""
+        """Return the widest half interval among the watched pairs; infinite if there are too
+        few seeds to know."""
         if len(self.runs) < 2:
             return 0.0 if self.most == 1 else float("inf")
         return spread(self.points, self.samples)
 
     @property
     def wanted(self) -> float:
-        """Return what `spread` may be."""
+        """Return the widest half interval that `spread` may be."""
         return wanted_share(self.points)
 
     @property
     def decided(self) -> bool:
-        """Return whether it has seeds enough and is as narrow as wanted."""
+        """Return whether the group has enough seeds and its intervals are as narrow as wanted."""
         few = FIRST_SEEDS if self.most is None else min(self.most, FIRST_SEEDS)
         return len(self.runs) >= few and self.spread <= self.wanted
 
     def lacks(self, seeds: int) -> bool:
-        """Return whether it has fewer than so many, and more of them would say anything."""
+        """Return whether the group has fewer than `seeds` seeds and may get more."""
         return len(self.runs) < (seeds if self.most is None else min(self.most, seeds))
 
 
 @dataclass(frozen=True, slots=True)
 class Coarse:
-    """A group that was left wider than wanted: with all seeds, or because the budget ended."""
+    """A group whose intervals are wider than wanted, with all seeds or because the time ended."""
 
     name: str
     seeds: int
@@ -84,7 +89,7 @@ class Coarse:
 
 
 def grouped(points: Iterable[Point]) -> list[Group]:
-    """Points of one sweep at one place are compared with one another."""
+    """Group the points: those of one sweep at one place are compared with one another."""
     found: dict[tuple[str, str], list[Point]] = {}
     for point in points:
         found.setdefault((point.sweep, str(point.place)), []).append(point)
@@ -100,17 +105,17 @@ def grouped(points: Iterable[Point]) -> list[Group]:
 
 
 def _most(point: Point) -> int | None:
-    """Seeds that a point's group gets at most; None: as many as all."""
+    """Return the most seeds that a point's group gets; None for as many as all others."""
     if point.setting.trace or point.sweep == SPACE:
         return 1
     return hour_seeds(point.setting.nodes) if point.sweep == HOUR else None
 
 
 def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadline_s: float) -> None:
-    """Give so many seeds to each group: a round to those that have the fewest, and anew.
+    """Simulate until each group has `seeds` seeds; in each round, the groups with the fewest get one more.
 
-    Ends early at the deadline, a seed of a group whole or not at all; by then groups differ by one seed at
-    most, if they did when it began.
+    It ends early at the deadline (of time.monotonic). A group gets a seed for all its points or not at all,
+    so that groups differ by one seed at most, if they did when it began.
     """
     while time.monotonic() < deadline_s:
         lacking = [group for group in groups if group.lacks(seeds)]
@@ -121,7 +126,7 @@ def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadl
 
 
 def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: float) -> bool:
-    """Another seed to each; whether any got it."""
+    """Simulate one more seed of each group; return whether any group got it."""
     scenarios = [
         seeded(point.scenario, first_seed + group.seed_offset + len(group.runs))
         for group in groups
@@ -139,9 +144,10 @@ def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: 
 
 
 def coarse(groups: Sequence[Group]) -> list[Coarse]:
-    """Return those that are wider than wanted, or out; the widest of the played ones first."""
+    """Return the groups that are wider than wanted or were not simulated, the widest of
+    the simulated ones first."""
     wide = [group for group in groups if not group.decided]
     wide.sort(key=lambda group: (not group.runs, -group.spread / group.wanted))
     named = [Coarse(one.name, len(one.runs), one.spread, one.wanted) for one in wide if one.sweep != SPACE]
-    space = sum(group.sweep == SPACE for group in wide)  # too many to name them
+    space = sum(group.sweep == SPACE for group in wide)  # too many to name
     return [*named, Coarse(f"{SPACE}, {space} settings", 0, float("inf"), 0.0)] if space else named

@@ -1,4 +1,4 @@
-"""Who is best for how much: of what each budget buys, the fastest in how many places."""
+"""The fastest purchases within each budget, and the number of places where each is the fastest."""
 
 from __future__ import annotations
 
@@ -12,54 +12,56 @@ from experiments.study.rivals import Purchase
 from experiments.study.sample import MEAN, P99, STEADY, below, ratio
 
 BUDGETS = (0.0, 2.0, 5.0, inf)
-"""Dollars an hour for what holds blocks beyond the nodes' own memory."""
+"""Budgets in dollars an hour for what holds blocks beyond the nodes' own memory."""
 
 Purchases = Sequence[Purchase]
-"""All that could be bought at one place."""
+"""All purchases at one place."""
 
 
 class Count(NamedTuple):
-    """Of places."""
+    """Numbers of places where a purchase is the fastest or unbeaten."""
 
     fastest: int
-    """Where its mean is the lowest within the budget."""
+    """Number of places where the purchase has the lowest mean within the budget."""
     surely: int
-    """Where it is surely lower than every other."""
+    """Number of places where it is significantly lower than every other."""
     unbeaten: int
-    """Where no other is surely lower."""
+    """Number of places where no other is significantly lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of one purchase within one budget."""
+    """Results of one purchase within one budget."""
 
     budget: float
     purchase: str
     places: int
-    """Where the budget buys it."""
+    """Number of places where the budget buys it."""
     whole: Count
     steady: Count
     gain: Interval
-    """How much sooner than recomputing its mean first token is, over these places."""
+    """Share by which its mean first token is sooner than recomputing's, over these places."""
     tail: Interval
-    """The same of p99."""
+    """Share by which its p99 is sooner."""
 
     @property
     def name(self) -> str:
-        """Return its name as plots have it."""
+        """Return the name that plots show."""
         return f"{self.purchase}, {budget_text(self.budget)}"
 
 
 def budget_text(budget: float) -> str:
-    """Return the budget as sentences have it."""
+    """Return the budget in words."""
     if not isfinite(budget):
         return "at any price"
     return f"up to {budget:.0f} $/h" if budget else "for nothing"
 
 
 def scores(places: Sequence[Purchases]) -> list[Score]:
-    """Of each budget the purchases that are the fastest, or beaten by nothing, anywhere; the most often
-    fastest first."""
+    """Return, for each budget, the purchases that are the fastest or unbeaten in at least one place.
+
+    The most often fastest comes first.
+    """
     found = []
     for budget in BUDGETS:
         within = [[one for one in place if one.sample.cost <= budget] for place in places]

@@ -1,4 +1,4 @@
-"""Computes points on a Dask cluster, a local one or one given by address, each at most once."""
+"""Computation of points on a Dask cluster, a local one or one given by address, each at most once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-# distributed takes a second to import, so only what uses it does. It has type hints for its users, but not on
-# all of its functions: hence the ignores below.
+# distributed takes a second to import, so that it is imported only where it is used. It has type hints for
+# its users, but not on all of its functions: hence the ignores below.
 from commands.errors import ExperimentError
 from experiments.study.results import Figures, ResultStore, code_hash, point_name
 from scenario import Scenario
@@ -24,31 +24,32 @@ if TYPE_CHECKING:
     from distributed import Client, LocalCluster
 
 RETRIES = 3
-"""Times that a point is computed again when its worker died."""
+"""Number of times that a point is computed again because its worker died."""
 CONNECT_TIMEOUT_S = 10
 AHEAD = 2
 QUEUED_S = 10.0
-"""Work that waits for each process of a cluster that grows: Dask starts another worker for each five seconds
-of it."""
+"""Seconds of work that wait for each process of a cluster that grows.
+
+Dask starts another worker for each five seconds of waiting work.
+"""
 MOST_QUEUED = 10_000
-"""Points that are with such a cluster at a time."""
+"""Largest number of points that such a cluster has at a time."""
 KEPT = "what was computed is kept: start it again and it goes on from there"
 
 OnDone = Callable[[int, int, int], None]
-"""Called with points done, points in all, and how many of the done were there already."""
+"""Function called with the number of points done, of all points, and of the done points known before."""
 
 
 class ClusterError(ExperimentError):
-    """A cluster that can't be reached."""
+    """A cluster that cannot be reached, ended, or runs other code."""
 
 
 def compute_point(scenario: Scenario, code: str) -> Figures:
-    """Compute a point, as a worker does; raises ClusterError where its files are others than those of hash
-    `code`."""
+    """Compute a point on a worker; raises ClusterError if the worker's code does not have the hash `code`."""
     if code_hash() != code:
         raise ClusterError(_other_code([socket.gethostname()]))
     figures = simulate(scenario).to_dict()
-    del figures["link_bytes"]  # hundreds of figures that nothing here reads
+    del figures["link_bytes"]  # hundreds of figures that the study does not read
     return figures
 
 
@@ -60,8 +61,10 @@ def _other_code(workers: Sequence[str]) -> str:
 
 
 def check_workers(client: Client, address: str) -> None:
-    """Raise ClusterError where Python, packages or the code that results depend on differ among the client,
-    the scheduler and the workers that are there; a worker that comes later is checked at its first point."""
+    """Raise ClusterError if Python, packages or code differ among the client, the scheduler and the workers.
+
+    A worker that comes later is checked at its first point.
+    """
     try:
         client.get_versions(check=True)
     except ValueError as error:
@@ -81,7 +84,7 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
     import dask
     from distributed import Client
 
-    # What fails is told by futures; a heartbeat that comes while workers end would log a traceback beside it.
+    # Futures report failures. A heartbeat that comes while workers end would log a traceback besides.
     dask.config.set(
         {"distributed.scheduler.allowed-failures": RETRIES, "distributed.logging.distributed": "critical"}
     )
@@ -105,7 +108,7 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
 
 @contextmanager
 def _quiet_if_cut_off() -> Iterator[None]:
-    """Calls that an interrupt or a scheduler's end cut off leave tracebacks in logs as it is taken down."""
+    """Silence the tracebacks of calls that an interrupt or the scheduler's end cut off."""
     try:
         yield
     except (KeyboardInterrupt, ClusterError):
@@ -115,10 +118,11 @@ def _quiet_if_cut_off() -> Iterator[None]:
 
 
 def _local_cluster(workers: int) -> LocalCluster:
-    """Its processes don't hear Ctrl-C, which goes to all of a terminal: they end with this one."""
+    """Start a local cluster whose processes ignore Ctrl-C, which goes to all of a terminal; they
+    end with this one."""
     from distributed import LocalCluster
 
-    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which processes started meanwhile inherit
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes started meanwhile inherit it
     try:
         return LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
@@ -128,7 +132,8 @@ def _local_cluster(workers: int) -> LocalCluster:
 
 
 def _next(arriving: Any) -> Any:
-    """The next future with its figures, None after the last; raises ClusterError when there is no cluster."""
+    """Return the next future with its figures, or None after the last; raises ClusterError if
+    the cluster is gone."""
     from distributed import KilledWorker
 
     try:
@@ -137,7 +142,7 @@ def _next(arriving: Any) -> Any:
         return None
     except KilledWorker as error:
         raise ClusterError(f"the worker of one point died {RETRIES + 1} times ({error}); {KEPT}") from None
-    if isinstance(figures, BaseException):  # what is told of futures that ended with their scheduler
+    if isinstance(figures, BaseException):  # what futures give that ended with their scheduler
         raise _gone(figures)
     return future, figures
 
@@ -150,20 +155,22 @@ class Computer:
     """Figures of scenarios, from the store or from the cluster."""
 
     def __init__(self, client: Client, store: ResultStore, on_done: OnDone, grows: bool = False) -> None:
-        """`grows`: whether the cluster may start workers for points that wait."""
+        """Take the client and the store; `grows` says whether the cluster may start
+        workers for waiting points."""
         self._client, self._store, self._on_done, self._grows = client, store, on_done, grows
         self._computed_points, self._computing_s = 0, 0.0
 
     def all(self, scenarios: Sequence[Scenario]) -> list[Figures]:
-        """Figures in the order of the scenarios; each is stored as soon as it is there."""
+        """Return the figures in the order of the scenarios; each is stored as soon as it is computed."""
         found = self.some(scenarios, float("inf"))
         return [figures for figures in found if figures is not None]
 
     def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[Figures | None]:
-        """Return the same, None for those that are not there by the deadline (of time.monotonic).
+        """Return the figures, or None for scenarios that are not computed by
+        the deadline (of time.monotonic).
 
-        What is with the cluster by then is waited for. Scenarios are begun in their order, in as many
-        processes as there are, so that what is left out stands last.
+        Points that the cluster has by then are waited for. Scenarios are begun in their order, one for each
+        process, so that those left out are the last ones.
         """
         names = [point_name(scenario) for scenario in scenarios]
         found: dict[str, Figures] = {}
@@ -208,9 +215,11 @@ class Computer:
         return self._client.submit(compute_point, scenario, code_hash(), key=f"point-{name}", retries=RETRIES)
 
     def _most_at_a_time(self) -> int:
-        """Simulations that are with the cluster at a time: one for each process, and as many that wait.
+        """Return how many simulations the cluster gets at a time: for each process one that runs
+        and one that waits.
 
-        Where the cluster grows, more wait, because that is what it counts: seconds of work for each process.
+        A cluster that grows gets more, because it starts workers by the seconds of work that
+        wait for each process.
         """
         try:
             threads = max(1, sum(self._client.nthreads().values()))  # type: ignore[no-untyped-call]

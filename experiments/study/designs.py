@@ -1,4 +1,5 @@
-"""What might make the switch the best thing to buy, each as a change of a scenario: points for plan.py."""
+"""Designs that might make the switch the best purchase, each as a change of a
+scenario: points for plan.py."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from experiments.study.systems import ANSWERED, BASELINES, BOUND, FRONTS, SHARES
 
 GATE_FAN_INS = (16, 32, 60)
 DESIGN_FAN_INS = (16, 32, 46)
-"""46 nodes and 16 storage nodes are what one switch of 63 ports connects."""
+"""Numbers of nodes; 46 nodes and 16 storage nodes are what one switch of 63 ports connects."""
 WARM_FAN_INS = (16, 32, 60)
 QUICK_FAN_INS = (16,)
 
@@ -23,7 +24,7 @@ GATES = {
     "homes are asked first": (True, False),
     "requests first, homes asked": (True, True),
 }
-"""Label -> asks_first, requests_first."""
+"""Values of asks_first and requests_first, by label."""
 WARMTHS = {
     "no": "cold",
     "unicast": "pushed to each node",
@@ -38,7 +39,7 @@ JOINING_PLACES = {
     "32 nodes, round robin": (32, "round_robin"),
 }
 JOINING_SHARE = 4
-"""One node in so many joins the others when half of the requests have come."""
+"""Divisor of the nodes: one node in JOINING_SHARE joins when half of the requests have come."""
 JOINED = {
     "no": "joined cold",
     "unicast": "homes push to each that joins",
@@ -51,11 +52,12 @@ JOINED_BY = {
     "switch": tuple(JOINED),
     "distributed": ("no", "there"),
 }
-"""The last of each is what the others are compared with."""
+"""Kinds of warming by system; the others are compared with the last one."""
 FOURFOLD = ("cachegen", 2)
-"""4.1 times smaller than bfloat16 on the KV that was measured (docs/blocks.md)."""
+"""Codec and level; on the KV that was measured, blocks are 4.1 times smaller
+than in bfloat16 (docs/blocks.md)."""
 CODEC_MODEL = "llama3-70b"
-"""The centre's model with KV in two bytes, which codecs are measured against."""
+"""Model of the study's centre with KV in two bytes, which codecs are measured against."""
 CODECS = {
     "plain": ("none", None, "instant"),
     "coded, no time to decode": (*FOURFOLD, "instant"),
@@ -64,7 +66,7 @@ CODECS = {
 
 
 def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Yield what the gate knows, and whether requests wait behind blocks, with two storage nodes."""
+    """Yield points for gates that know more or less, and for requests that wait behind blocks or not."""
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS:
         setting = replace(centre, nodes=nodes)
         yield Point("gate", nodes, "recompute", setting, system("recompute", setting))
@@ -75,7 +77,7 @@ def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def design_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Merging and a pool before each kind of memory, and a pool that spares the scheduler its knowledge."""
+    """Yield points for merging and a pool before each kind of memory, also without cache-aware scheduling."""
     names = ("recompute", "stores", "merging", "switch", "distributed", "lent", "cxl", *FRONTS, *ANSWERED)
     for nodes in QUICK_FAN_INS if quick else DESIGN_FAN_INS:
         setting = replace(centre, nodes=nodes)
@@ -94,7 +96,7 @@ ENGINES = {"decoding apart": "apart", "decoding on the same GPUs": "batched"}
 
 
 def engine_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Yield whether the ranking is that of nodes that only prefill."""
+    """Yield points that show whether decoding on the GPUs that prefill changes the ranking."""
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS[1:2]:
         for label, decode in ENGINES.items():
             setting = replace(centre, nodes=nodes, decode=decode)
@@ -116,13 +118,16 @@ DECODERS: dict[str, dict[str, Any] | None] = {
     NO_CHOICE: {"placing": "network", "count": MOST_DECODERS, "racks": 1, "uplink_gbit_s": 0.0},
     AT_ONCE: None,
 }
-"""Label -> how one of as many decoders as nodes is chosen, in racks that are the fabric's leaves, uplinks as
-wide as its spines. The third is NetKV's; the fourth is about the most that any choice could do (the link of
-who prefilled is left), the last what all else in the study has."""
+"""Placement of decoders by label; with None, KV is at the decoder in no time, as in the rest of the study.
+
+There are as many decoders as nodes, in racks that are the fabric's leaves, with uplinks as wide as its
+spines. Placement by network is NetKV's. NO_CHOICE is about the best that any placement could be: only the
+link of the node that prefilled is left.
+"""
 
 
 def decoder_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Yield what the choice of who decodes is worth, where KV has to move there before the first token."""
+    """Yield points that show what choosing decoders saves, if KV moves there before the first token."""
     for nodes in QUICK_FAN_INS if quick else DECODER_FAN_INS:
         requests = max(centre.requests, 0 if quick else DECODER_REQUESTS_A_NODE * nodes)
         setting = replace(centre, nodes=nodes, requests=requests)
@@ -137,7 +142,7 @@ def decoder_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def codec_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Blocks a quarter as large, for everybody."""
+    """Yield points for blocks that a codec makes a quarter as large, in all systems."""
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS[:2]:
         for label, (codec, level, coder) in CODECS.items():
             setting = replace(centre, nodes=nodes, model=CODEC_MODEL, codec=codec, level=level, coder=coder)
@@ -148,7 +153,7 @@ def codec_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def joining_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Yield the same requests on nodes of which some join cold, being warmed, or warm."""
+    """Yield points for the same requests on nodes of which some join cold, being warmed, or warm."""
     for place in list(JOINING_PLACES)[:1] if quick else JOINING_PLACES:
         nodes, scheduler = JOINING_PLACES[place]
         requests = WARM_REQUESTS_A_NODE * nodes
@@ -161,7 +166,7 @@ def joining_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def warm_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Yield the same requests on nodes that are cold, that are being warmed, and that are warm."""
+    """Yield points for the same requests on nodes that are cold, that are being warmed, and that are warm."""
     for nodes in QUICK_FAN_INS if quick else WARM_FAN_INS:
         requests = (
             min(centre.requests, WARM_REQUESTS_A_NODE * nodes) if quick else WARM_REQUESTS_A_NODE * nodes

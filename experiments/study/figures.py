@@ -1,4 +1,4 @@
-"""The plots of the report: intervals on every value."""
+"""The plots of the report, with an interval for every value."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from commands.intervals import Interval
 from experiments.page import SERIES, base_layout, series_style
 
 Plot = tuple[go.Figure, str]
-"""A figure, and what it shows for those who can't see it."""
+"""A figure, and a description for readers who cannot see it."""
 Series = Mapping[str, tuple[Sequence[float], Sequence[Interval]]]
-"""Name -> x, and y with its interval."""
+"""Values of x, and of y with intervals, by the name of the series."""
 NAME_CHARACTERS = 48
-"""Of a line of a name beside a plot: longer ones take two."""
+"""Largest number of characters in a line of a name beside a plot; longer names are wrapped."""
 TITLE_CHARACTERS = 40
-"""Of a line of an axis title beside a plot."""
+"""Largest number of characters in a line of an axis title beside a plot."""
 FAR_OUT = 3.0
-"""Times the interquartile range beyond a quartile (Tukey, Exploratory Data Analysis, 1977): what lies further
-out would leave no room for what lies between, and stands at the edge of its plot with its figure."""
+"""Distance beyond a quartile, in interquartile ranges, from which on a value is far out.
+
+The rule is Tukey's (Exploratory Data Analysis, 1977). A value that is far out would leave no room for the
+others; it stands at the edge of its plot as a number.
+"""
 FEW = 8
-"""Values of which none is far out, because quartiles of so few say little."""
+"""Number of values below which none is far out, because quartiles of so few say little."""
 NEARLY = 0.1
-"""Of the median: what is no further from it is never far out, however close most lie together."""
+"""Share of the median within which a value is never far out, however close together most values lie."""
 
 
 def dots(what: str, values: Mapping[str, Mapping[str, Interval]]) -> Plot:
-    """Series -> name -> value with its interval: a line of dots a name, the first on top."""
+    """Return a plot of series -> name -> value: a line of dots for each name, the first on top."""
     names = list(dict.fromkeys(name for series in values.values() for name in series))
     figure = go.Figure(
         layout=base_layout(xaxis_title=what, height=150 + 26 * len(names), yaxis_automargin=True)
@@ -55,10 +58,9 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]]) -> Plot:
 def columns(
     values: Mapping[str, Mapping[str, Interval]], kinds: Mapping[str, Sequence[str]] | None = None
 ) -> Plot:
-    """Return a plot of what -> name -> value with its interval: side by side, each with its own axis, names
-    once.
+    """Return plots of title -> name -> value side by side, each with its own axis, and the names once.
 
-    `kinds`: kind -> names, each kind in a colour of its own and in the legend; without it all are alike.
+    `kinds` are names by kind: each kind has a colour and is in the legend; without it all look alike.
     """
     names = list(dict.fromkeys(name for mine in values.values() for name in mine))
     of_kind = kinds or {"": names}
@@ -93,7 +95,7 @@ def columns(
 
 
 def near(values: Sequence[float]) -> tuple[float, float]:
-    """Between what all values lie that are not far out."""
+    """Return the bounds beyond which a value is far out."""
     if len(values) < FEW:
         return min(values), max(values)
     first, middle, third = quantiles(values, n=4)
@@ -102,7 +104,7 @@ def near(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _at_the_edge(figure: go.Figure, number: int, name: str, value: Interval, beyond: bool) -> None:
-    """The figure of what is not drawn, where it would lie."""
+    """Write a value that is far out as a number at the edge of the plot."""
     figure.add_annotation(
         xref=f"x{number} domain" if number > 1 else "x domain",
         yref="y",
@@ -120,8 +122,10 @@ def _wrapped(name: str) -> str:
 
 
 def lines(what: str, x_title: str, series: Series, log_x: bool = False, even: float | None = None) -> Plot:
-    """Return a plot with one line a series, with intervals. `even`: what values are told from, else the axis
-    begins at 0."""
+    """Return a plot with one line for each series, with intervals.
+
+    `even` is a value to mark, from which others differ; without it, the axis begins at 0.
+    """
     figure = go.Figure(
         layout=base_layout(yaxis_title="<br>".join(wrap(what, TITLE_CHARACTERS)), xaxis_title=x_title)
     )
@@ -146,7 +150,8 @@ def lines(what: str, x_title: str, series: Series, log_x: bool = False, even: fl
 
 
 def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tuple[str, Interval]) -> Plot:
-    """Return a tornado: what is halved and doubled, the widest on top, below what nothing is changed of."""
+    """Return a tornado: the values with each assumption halved and doubled, the widest on
+    top, below the base."""
     assumed, value = base
     names = [assumed, *(name for name, _, _ in rows)]
     figure = go.Figure(layout=base_layout(xaxis_title=what, height=190 + 26 * len(rows), barmode="group"))
@@ -179,8 +184,10 @@ def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tupl
 def scatter(
     what: str, y_title: str, groups: Mapping[str, Sequence[tuple[float, Interval, str]]], zero: bool = False
 ) -> Plot:
-    """Group -> points (x, y with its interval, what it is); `zero`: a line at y = 0. A group looks the same
-    in all plots that have the same groups, those without points included."""
+    """Return a plot of group -> points (x, y with its interval, hover text); `zero` draws a line at y = 0.
+
+    A group looks the same in all plots with the same groups, which may have no points.
+    """
     figure = go.Figure(layout=base_layout(xaxis_title=what, yaxis_title=y_title))
     for number, (name, points) in enumerate(groups.items()):
         if not points:
@@ -202,5 +209,5 @@ def scatter(
 
 
 def halves(values: Iterable[Interval]) -> list[float]:
-    """Return half intervals for error bars; one run has no finite interval and gets none."""
+    """Return half intervals for error bars; one run has no finite interval and gets 0."""
     return [value.half if isfinite(value.half) else 0.0 for value in values]

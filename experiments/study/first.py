@@ -13,7 +13,7 @@ from experiments.study.table import Table
 
 STORES = 2
 Changes = dict[int, dict[tuple[str, str], Interval]]
-"""By number of nodes and figure, the share by which a system is sooner."""
+"""Shares by which a system is sooner, by number of nodes and figure."""
 
 
 def first_table(done: Done) -> Table:
@@ -45,7 +45,8 @@ def first_table(done: Done) -> Table:
 
 
 def _of_hours(done: Done) -> dict[int, dict[str, Sample]]:
-    """By number of nodes and system, without the first twelfth."""
+    """Return the samples of an hour with STORES storage nodes, by number of nodes and system,
+    without its cold start."""
     found: dict[int, dict[str, Sample]] = {}
     for point, sample in done:
         if point.sweep == HOUR and point.setting.stores == STORES:
@@ -66,7 +67,7 @@ def _changed(by_nodes: Mapping[int, Mapping[str, Sample]], one: str, other: str)
 
 
 def _by_system(done: Done, nodes: int) -> dict[str, Sample]:
-    """Of the purchases those that have one number of storage nodes, and the bound."""
+    """Return the purchases with STORES storage nodes, or without any, and the bound, by system."""
     return {
         point.system: sample
         for point, sample in done

@@ -1,6 +1,6 @@
-"""An hour at each fan-in: what steady state is read from, and what the ledger counts.
+"""An hour of traffic at each number of nodes, for steady state and for the ledger.
 
-The other sweeps play half a minute or so, of which the second half still finds nodes that are filling.
+The other sweeps run about half a minute of traffic: even in its second half, nodes are still filling.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from workload.shapes import ALL_SHAPES
 
 HOUR = "hour"
 LOADS = {4: 4.0, 16: 4.0, 64: 2.0, 256: 0.5}
-"""Nodes -> load. An hour is to take about a minute of CPU at most, which is 187,200 requests: nearly those
-that Mooncake's trace has for 256 nodes. So each of 64 nodes gets half, each of 256 an eighth, of what one of
-4 or 16 nodes gets."""
+"""Load by number of nodes.
+
+An hour is to take a minute of CPU at most, which is 187,200 requests, about as many as Mooncake's trace has
+for 256 nodes. So each of 64 nodes gets half, and each of 256 an eighth, of the load of each of 4 or 16 nodes.
+"""
 QUICK_FAN_INS = (4, 16)
 HOUR_S, QUICK_HOUR_S = 3600.0, 60.0
 SEEDS, FEW_SEEDS = 3, 1
-"""Of an hour that takes less than 40 s of CPU, and of a longer one."""
+"""Numbers of seeds of an hour that takes less than 40 s of CPU, and of a longer one."""
 LARGEST_SEEDED = 16
-"""Nodes of an hour that takes less."""
+"""Largest number of nodes with which an hour takes less than that."""
 CHOSEN = 16
-"""Nodes at which all that could be bought instead is played, and the bound."""
+"""Number of nodes with which all other purchases and the bound are simulated too."""
 SYSTEMS = ("recompute", "lent", "stores", "switch")
 MORE_SYSTEMS = ("lent_pool", "answered_pool", BOUND, "distributed", "cxl")
 MORE_STORES = 4
@@ -50,13 +52,15 @@ def hour_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def hour_seeds(nodes: int) -> int:
-    """Return how many an hour of so many nodes is played with."""
+    """Return the number of seeds of an hour with this number of nodes."""
     return SEEDS if nodes <= LARGEST_SEEDED else FEW_SEEDS
 
 
 def hour_sample(sample: Sample) -> Sample:
-    """Long runs without their first twelfth, which is cold: of several seeds the mean over the other parts of
-    each; of one seed its parts, as if they were runs."""
+    """Return a sample of long runs without their first twelfth, which is cold.
+
+    With several seeds, each run has the mean over its other parts; with one seed, its parts stand for runs.
+    """
     parts = [run["parts_ttft_s"][1:] for run in sample.runs]
     if len(parts) == 1:
         return Sample(tuple({**sample.runs[0], TTFT: part} for part in parts[0]))
@@ -66,16 +70,16 @@ def hour_sample(sample: Sample) -> Sample:
 
 
 def compared_by(sample: Sample) -> str:
-    """Return what intervals of an hour are over."""
+    """Return what the intervals of an hour are over: seeds, or twelfths of the hour."""
     return "seeds" if len(sample.runs) > 1 else "twelfths"
 
 
 def saved_s(mine: Sample, other: Sample) -> Interval:
-    """Return seconds of waiting that an hour saves, its first twelfth as the others."""
+    """Return the seconds of waiting that an hour saves, if its first twelfth is like the others."""
     pairs = zip(hour_sample(mine).runs, hour_sample(other).runs, strict=True)
     return mean_interval([saved_an_hour_s(own, theirs, MEAN) for own, theirs in pairs])
 
 
 def _mean(parts: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Of each figure; of a percentile the mean of the parts' own."""
+    """Return the mean of each figure over the parts; of a percentile, the mean of the parts' percentiles."""
     return {name: fmean(part[name] for part in parts) for name in parts[0]}

@@ -1,4 +1,4 @@
-"""What managing the pool costs in an hour by the number of nodes, against what it earns."""
+"""The ledger: what managing the pool costs in an hour, and what it saves, by number of nodes."""
 
 from __future__ import annotations
 
@@ -12,50 +12,52 @@ from scenario.tables import Control
 from simulator.measured import SWITCH_DIGEST_CPU_S
 
 ENTRY_BYTES = 128
-"""Of a table entry in the embedded switch (docs/performance.md), and a block has one."""
+"""Bytes of a table entry in the embedded switch (docs/performance.md); a block has one entry."""
 READ_S = Control().read_entry_s
-"""Of the controller, for a hit counter."""
+"""CPU seconds of the controller to read a hit counter."""
 NEEDED = ("recompute", "stores", "switch")
-"""Systems whose hours an entry is made of."""
+"""Systems whose hours are needed for an entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the ledger: counts of an hour that was played; with one seed they have no interval."""
+    """A row of the ledger: counts of a simulated hour; with one seed they have no interval."""
 
     nodes: int
     seeds: int
     requests: Interval
     digests: Interval
     writes: Interval
-    """P4Runtime Write requests."""
+    """Number of P4Runtime Write requests."""
     updates: Interval
     reads: Interval
-    """Hit counters that were read."""
+    """Number of hit counters that were read."""
     messages_mb: Interval
     controller_s: Interval
-    """CPU of the controllers, as the simulator counts it: digests, and reading counters."""
+    """CPU seconds of the controllers for digests and for reading counters, as the simulator counts them."""
     reading_s: Interval
-    """Of that, for reading counters."""
+    """CPU seconds of the controllers for reading counters."""
     switch_s: Interval
-    """CPU of the switches' own processors: the measured cost of a digest and its entry, times their count."""
+    """CPU seconds of the switches' own processors: the measured cost of a digest and its
+    entry, times their count."""
     table_mb: float
-    """Entries of all switches, full pools."""
+    """Megabytes of the entries of all switches with full pools."""
     extra_dollars: float
     saved_s: Interval
-    """Of waiting, against the same storage nodes without a pool, the first twelfth as the others."""
+    """Seconds of waiting saved against the same storage nodes without a pool, as if no twelfth were cold."""
     saved_gpu_s: Interval
     against_recompute_s: Interval
     sooner: Interval
-    """Share of the mean first token of the same storage nodes, without the first twelfth."""
+    """Share by which the mean first token is sooner than the same storage nodes',
+    without the first twelfth."""
     tail: Interval
-    """The same of p99."""
+    """Share by which p99 is sooner."""
     whole: Interval
-    """The same of the mean of the whole hour."""
+    """Share by which the mean of the whole hour is sooner."""
 
     @property
     def saved_dollars(self) -> Interval:
-        """Saved waiting at the price of a node's second."""
+        """Return the saved waiting in dollars, at the price of a node's second."""
         return SECOND_DOLLARS * self.saved_s
 
     @property
@@ -65,7 +67,8 @@ class Entry:
 
     @property
     def earned_ms(self) -> dict[str, Interval | None]:
-        """Waiting saved for one of each that management takes, milliseconds; None where there was none."""
+        """Return the milliseconds of waiting saved for each unit of management, by unit; None
+        if there was none."""
         spent = {
             "digest": self.digests.mean,
             "write": self.writes.mean,
@@ -79,7 +82,7 @@ class Entry:
 
 
 def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
-    """Return the row of one number of nodes; `found`: the hours of NEEDED."""
+    """Return the row for one number of nodes; `found` has the hours of NEEDED."""
     pool, stores, none = found["switch"], found["stores"], found["recompute"]
     mine, theirs = hour_sample(pool), hour_sample(stores)
 

@@ -41,8 +41,10 @@ SHARES = {
     SPACE: 20.0,
     REST: 40.0,
 }
-"""Sweep -> its part of the budget for its first seeds, in this order; what one leaves the next ones get. The
-last is for the other seeds of all."""
+"""Parts of the time for the first seeds of each sweep, in the order of the sweeps.
+
+Time that a sweep does not use goes to the following ones. REST is for the other seeds of all sweeps.
+"""
 RESTED_FIRST = (
     "rivals",
     "gate",
@@ -54,8 +56,10 @@ RESTED_FIRST = (
     "shape",
     "scheduler",
 )
-"""Sweeps whose comparisons get all of their seeds before the others get more than their first: purchases and
-designs, which the answer is of, before axes, the map and the tornado."""
+"""Sweeps that get all of their seeds before the others get more than their first ones.
+
+They are the purchases and designs, which answer the question; axes, map and tornado come later.
+"""
 SWEEPS = tuple(name for name in SHARES if name != REST)
 USUAL = tuple(name for name in SWEEPS if name != SPACE)
 POINTS = 10_000
@@ -63,31 +67,32 @@ POINTS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class StudyOptions(TraceOptions):
-    """What is swept, and where it is computed."""
+    """Sweeps of the study, and where their simulations are computed."""
 
     quick: bool = False
-    """1: a small study, to see that all works."""
+    """Whether to run a small study, to see that everything works."""
     scheduler: str | None = None
-    """A Dask scheduler, tcp://host:port; default: a local cluster on all cores."""
+    """Address of a Dask scheduler, tcp://host:port; default: a local cluster on all cores."""
     workers: Annotated[int | None, Within(1, 1024)] = None
-    """Processes of the local cluster; default: one a core."""
+    """Number of processes of the local cluster; default: one a core."""
     requests: Annotated[int | None, Within(10, 1_000_000)] = None
-    """Requests of each simulation; default: 2000, with QUICK 400."""
+    """Number of requests of each simulation; default: 2000, with QUICK 400."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """The first seed of the generated traffic."""
+    """First seed of the generated traffic."""
     seeds: Annotated[int | None, Within(2, 31)] = None
-    """Seeds of each point, the same for all systems; default: all, fewer where the budget ends before."""
+    """Number of seeds of each point, the same for all systems; default: all, or fewer if
+    the time ends before."""
     minutes: Annotated[float, Within(0.01, 10_000)] = MINUTES
-    """After which nothing new is begun; what was left out is said."""
+    """Minutes after which no new simulation is begun; the report says what was left out."""
     sweeps: tuple[Annotated[str, OneOf(SWEEPS)], ...] = USUAL
-    """What to compute; default: all but space."""
+    """Sweeps to run; default: all but space."""
     points: Annotated[int, Within(10, 1_000_000)] = POINTS
-    """Small simulations of the sweep space."""
+    """Number of small simulations in the sweep space."""
     results: Path = Path("results/study")
     """Folder for points, tables and the report."""
 
     def traced(self, centre: Setting) -> Setting | None:
-        """Return the setting with the trace as its traffic; None where none is named."""
+        """Return the setting with the trace as its traffic; None if no trace is given."""
         fields = tuple(self.scenario_fields().items())
         if not fields:
             return None
@@ -96,16 +101,18 @@ class StudyOptions(TraceOptions):
 
     @property
     def requests_played(self) -> int:
-        """Requests of each simulation."""
+        """Return the number of requests of each simulation."""
         return self.requests or (QUICK_REQUESTS if self.quick else REQUESTS)
 
     @property
     def seeds_played(self) -> int | None:
-        """Seeds of each point, from `seed` on; None: a few of each sweep, then all, as far as the budget
-        goes."""
+        """Return the number of seeds of each point, from `seed` on.
+
+        None means a few of each sweep first, then all, as far as the time allows.
+        """
         return self.seeds or (QUICK_SEEDS if self.quick else None)
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> StudyOptions:
-    """Options from the command line and the environment; raises OptionError."""
+    """Return the options from the command line and the environment; raises OptionError."""
     return read(StudyOptions, arguments, program, description)

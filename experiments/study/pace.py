@@ -1,4 +1,4 @@
-"""How fast a sweep goes, and when it will be done."""
+"""Speed of a sweep, and the time that it still takes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from datetime import timedelta
 
 
 class Pace:
-    """Points a second, of those that are computed and not known already."""
+    """Points a second, of those that are computed and were not known before."""
 
     def __init__(self) -> None:
         self._known, self._total, self._began_s = -1, -1, 0.0
 
     def text(self, done: int, total: int, known: int, now_s: float | None = None) -> str:
-        """Return the rate and an estimate of what is left, "" before anything is known of them.
+        """Return the rate and the estimated time left, or "" before anything is known of them.
 
-        `now_s` is time.monotonic(). Other numbers of points in all, or known, begin another sweep.
+        `now_s` is time.monotonic(). A change of `total` or `known` means another sweep.
         """
         now_s = time.monotonic() if now_s is None else now_s
         if (known, total) != (self._known, self._total):

@@ -1,4 +1,4 @@
-"""What is swept: what could be bought at each fan-in, an hour, one axis at a time, and the ablation."""
+"""Plan of the sweeps: purchases at each fan-in, an hour, one axis at a time, and the ablation."""
 
 from __future__ import annotations
 
@@ -92,15 +92,18 @@ AXES = (
     Axis("scheduler", "scheduler", SCHEDULERS, ("random", "locality"), POOLED, log=False),
     Axis("block_tokens", "tokens a block", (32, 64, 128, 256, 512), (128, 512), (*POOLED, "sram")),
 )
-"""SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it appears where blocks are small."""
+"""Axes of the sweeps of one change at a time.
+
+SRAM of 64 MB holds no block of 512 tokens of this model (84 MB): it is simulated only with small blocks.
+"""
 
 RIVAL_FAN_INS = (16, 32, 46, 60)
-"""46 nodes and 16 storage nodes are the most that one switch of 63 ports connects."""
+"""Numbers of nodes; 46 nodes and 16 storage nodes are the most that one switch of 63 ports connects."""
 QUICK_RIVAL_FAN_INS = (16, 32)
 RIVAL_STORES = (1, 2, 4, 8, MOST_STORES)
 QUICK_RIVAL_STORES = (2, 8)
 REQUESTS_A_NODE = 50
-"""At least, among the rivals: the second half of the arrivals finds nodes that served 25 requests."""
+"""Least number of requests a node: in the second half of the arrivals, each node has served 25 requests."""
 
 SHAPES = ("agents", "chat", "rag", "flash")
 QUICK_SHAPES = ("agents", "chat")
@@ -121,7 +124,7 @@ ABLATION: dict[str, Parts] = {
     "LRU instead of reuse value": {"pool": {"policy": "lru"}},
 }
 ABLATION_POOL_GB = 4.0
-"""Small enough to fill."""
+"""Pool size in GB that is small enough to fill."""
 
 CONTROL: dict[str, Parts] = {
     "as measured": {},
@@ -133,8 +136,8 @@ CONTROL: dict[str, Parts] = {
 
 
 def points(centre: Setting, traced: Setting | None, quick: bool, space: int = 0) -> Iterator[Point]:
-    """Yield all simulations whose place is known beforehand; `space`: those of the sweep over the whole
-    space."""
+    """Yield all simulations whose place is known beforehand; `space` is the number of those
+    of the sweep space."""
     yield from space_points(centre, space)
     yield from _rivals(centre, quick)
     yield from gate_points(centre, quick)
@@ -162,7 +165,7 @@ def points(centre: Setting, traced: Setting | None, quick: bool, space: int = 0)
 
 
 def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
-    """What one could buy at each fan-in: the total memory is the same, the number of storage nodes is not."""
+    """Yield the purchases at each fan-in: total memory is the same, the number of storage nodes differs."""
     least = 0 if quick else REQUESTS_A_NODE
     for nodes in QUICK_RIVAL_FAN_INS if quick else RIVAL_FAN_INS:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
@@ -188,7 +191,7 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def _shapes(centre: Setting, traced: Setting | None, quick: bool) -> Iterator[Point]:
-    """Every system on every kind of traffic, and on the trace, if one is given."""
+    """Yield every system on every kind of traffic, and on the trace, if one is given."""
     settings = {shape: replace(centre, shape=shape) for shape in (QUICK_SHAPES if quick else SHAPES)}
     if traced is not None:
         settings["trace"] = traced

@@ -1,5 +1,8 @@
-"""Plays the sweeps within the budget: first a few seeds of each, in its share of the time that is left, then
-the others, a seed of every sweep after the other: of purchases and designs before axes, map and tornado."""
+"""Execution of the sweeps within the time: first a few seeds of each sweep, in its share of the
+time that is left.
+
+Then come the other seeds: those of purchases and designs before those of axes, map and tornado.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +34,17 @@ from experiments.study.space import SPACE, lead, settings_of
 from experiments.study.systems import Setting
 
 WIDE = 0.6
-"""Of the map's time, for the settings that are drawn over the whole space."""
+"""Share of the map's time for the settings that are drawn over the whole space."""
 REPLAYED = 8
-"""Settings of the whole space that are played again."""
+"""Number of settings of the whole space that are simulated again."""
 FRESH_SEEDS = 100
-"""Added to their seeds."""
+"""Number added to the seeds of those settings."""
 MAP_SEEDS = 2
-"""To each setting of the map at first: around which it is searched has to be known early."""
+"""Number of seeds that each setting of the map gets first: where to search further has to be known early."""
 
 
 class Player:
-    """Groups of all sweeps, as they were played."""
+    """Groups of all sweeps, as far as they were simulated."""
 
     def __init__(self, options: StudyOptions, some: Some, began_s: float) -> None:
         self._options, self._some = options, some
@@ -51,10 +54,11 @@ class Player:
         self._groups: list[Group] = []
         self._map: list[Group] = []
         self._chosen: list[Group] = []
-        """Of the map, where a pool came nearest: around its settings, or such of the whole space."""
+        """Groups of the map whose settings were chosen because a pool came nearest there, or
+        in the whole space."""
 
     def play(self, sweep: str, centre: Setting, points: Sequence[Point]) -> None:
-        """A few seeds of one sweep, in its share of the time."""
+        """Simulate the first seeds of one sweep, in its share of the time."""
         deadline_s = self._deadline_s(sweep)
         if sweep == MAP:
             self._play_map(centre, deadline_s)
@@ -66,7 +70,7 @@ class Player:
             self._replay(groups, centre, deadline_s)
 
     def rest(self) -> None:
-        """The seeds that are left of all sweeps; then what that over the whole space had no time for."""
+        """Simulate the remaining seeds of all sweeps; those of the sweep space come last."""
         if self._options.seeds_played is None:
             first = [group for group in self._groups if group.sweep in RESTED_FIRST]
             space = [group for group in self._groups if group.sweep == SPACE]
@@ -76,11 +80,11 @@ class Player:
 
     @property
     def _seeds(self) -> int:
-        """Of each comparison at first, and in the end where it was said how many."""
+        """Return the number of first seeds of each comparison, or the number that was asked for."""
         return self._options.seeds_played or FIRST_SEEDS
 
     def found(self) -> Found:
-        """Return everything that has run."""
+        """Return everything that was simulated."""
         everything = self._groups + self._map
         done = [
             pair
@@ -101,7 +105,8 @@ class Player:
         return now_s + max(0.0, self._end_s - now_s) * share
 
     def _play_map(self, centre: Setting, deadline_s: float) -> None:
-        """Drawn over the whole space, then around the nearest."""
+        """Simulate settings drawn over the whole space, then settings around those where
+        a pool came nearest."""
         options = self._options
         quick, seed = options.quick, options.seed
         wide_s = time.monotonic() + WIDE * (deadline_s - time.monotonic())
@@ -119,9 +124,9 @@ class Player:
         self._chosen += self._map[before:]
 
     def _replay(self, groups: Sequence[Group], centre: Setting, deadline_s: float) -> None:
-        """Settings of the whole space in which a pool led by most, as those of the map and with fresh seeds.
+        """Simulate again, with fresh seeds, the settings of the whole space in which a pool led by most.
 
-        The fresh seeds matter: of 2,000 single runs those that lead by most are also the luckiest.
+        Fresh seeds matter: of 2,000 single runs, those with the largest lead are also the luckiest.
         """
         done = [
             pair for group in groups if group.runs for pair in zip(group.points, group.samples, strict=True)
@@ -139,7 +144,8 @@ class Player:
     def _settings(
         self, drawn: Sequence[MapPlace], centre: Setting, numbers: count[int], deadline_s: float
     ) -> list[tuple[MapPlace, Verdicts]]:
-        """What is known of new settings; those for which there was no time are left out."""
+        """Simulate new settings and return their verdicts; settings for which there was no
+        time are left out."""
         groups = []
         for place in drawn:
             points = setting_points(setting_at(place, centre, self._options.quick), str(next(numbers)))

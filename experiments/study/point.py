@@ -16,7 +16,7 @@ _AFTER_STORES = {
     "merging": ", merging switch",
     "smartnic": ", coded, adapters decode (ShadowServe-like)",
 }
-"""What a label says after the number of storage nodes."""
+"""Text of a label after the number of storage nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +30,21 @@ class Point:
     setting: Setting
     scenario: Scenario
     variant: str = ""
-    """What distinguishes it from the same system at the same place."""
+    """Name that distinguishes it from the same system at the same place."""
 
     @property
     def place(self) -> str:
-        """Points of one place are compared with one another, and see the same traffic."""
+        """Return the place; points of one place are compared with one another and see the same traffic."""
         return "" if self.sweep in ONE_GROUP else str(self.value)
 
     @property
     def label(self) -> str:
-        """Return its name as a reader knows it."""
+        """Return the label that readers see."""
         return label(self.system, self.setting.stores, self.variant)
 
 
 def label(system: str, stores: int, variant: str = "") -> str:
-    """Return a system with its number of storage nodes, where it has any."""
+    """Return the label of a system, with its number of storage nodes if it has any."""
     name = NAMES[system]
     if system in _AFTER_STORES:
         name = f"{stores} storage node{'s' if stores > 1 else ''}{_AFTER_STORES[system]}"

@@ -1,4 +1,4 @@
-"""What each point is compared with, seed by seed: recomputing, and the same without what its switch does."""
+"""References of a point, seed by seed: recomputing, and the same system with a switch that only forwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.study.systems import WITHOUT
 
 
 class References:
-    """Of the points at one place those that others are compared with."""
+    """Points that the others at one place are compared with."""
 
     def __init__(self, done: Sequence[tuple[Point, Sample]]) -> None:
         self._exact = {self._key(point, point.system): sample for point, sample in done}
@@ -22,8 +22,11 @@ class References:
         }
 
     def recomputing(self, point: Point) -> Sample | None:
-        """Without a variant, where there is one, as tables have it; else with the same: who buys another
-        scheduler is compared with who buys nothing, and an engine with itself."""
+        """Return recomputing at the same place: the one without a variant if there is one, else
+        with the point's variant.
+
+        So another scheduler is compared with buying nothing, and an engine with itself.
+        """
         place = point.sweep, point.place
         return self._nothing.get((*place, "")) or self._nothing.get((*place, point.variant))
 
@@ -37,7 +40,7 @@ class References:
 
 
 def over(sample: Sample, other: Sample | None, *path: str) -> Interval | None:
-    """Return a figure over another sample's; None where that is missing or has other seeds."""
+    """Return a figure over another sample's, or None if that is missing or has another number of seeds."""
     if other is None or len(other.runs) != len(sample.runs):
         return None
     return ratio(sample, other, *path)

@@ -24,21 +24,21 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the page shows, in the order of reading."""
+    """Content of the page, in reading order."""
 
     front: Plot | None
-    """The purchases, in one picture."""
+    """Plot of all purchases."""
     in_short: Table
     about: Mapping[str, object]
-    """What the figures were made with."""
+    """Names and values that say how the figures were made."""
     coarse: Sequence[Coarse]
     panels: Sequence[Panel]
     everything: Table
-    """All simulations."""
+    """Table of all simulations."""
 
 
 def write_page(path: Path, report: Report) -> None:
-    """Write the purchases in one picture, how figures were made, a panel for each part, and all points."""
+    """Write the plot of purchases, how figures were made, the panels, and the table of all points."""
     page = Page(TITLE)
     page.text(LEAD, "lead")
     if report.front is not None:
@@ -72,7 +72,7 @@ def add_panel(page: Page, panel: Panel) -> None:
 
 
 def coarse_lines(coarse: Sequence[Coarse]) -> list[str]:
-    """Return each with its seeds and the widest interval that was watched."""
+    """Return a line for each comparison, with its seeds and the widest watched interval."""
     return [
         f"{one.name}: {one.seeds} seeds, ±{one.spread:.1%}"
         if one.seeds > 1
@@ -82,7 +82,7 @@ def coarse_lines(coarse: Sequence[Coarse]) -> list[str]:
 
 
 def shown_rows(table: Table) -> list[list[object]]:
-    """Numbers with four digits that count, intervals as "mean ± half"."""
+    """Return the rows with four significant digits; intervals are "mean ± half"."""
     return [[_shown(value) for value in row] for row in table.rows]
 
 
@@ -93,8 +93,10 @@ def _shown(value: object) -> object:
 
 
 def _with_half(value: Interval) -> str:
-    """With two digits of the half, as long as the larger of both has no more than five; no more than
-    MOST_DIGITS behind the point."""
+    """Return mean and half with two digits of the half.
+
+    The larger of both has five digits at most, and MOST_DIGITS at most are behind the point.
+    """
     if not isfinite(value.half) or not value.half:
         return f"{value.mean:.4g}{' ± 0' if not value.half else ''}"
     digits = min(4 - _magnitude(max(abs(value.mean), value.half)), 1 - _magnitude(value.half), MOST_DIGITS)
@@ -102,5 +104,5 @@ def _with_half(value: Interval) -> str:
 
 
 def _magnitude(value: float) -> int:
-    """The power of ten of its first digit."""
+    """Return the power of ten of the value's first digit; 0 for 0."""
     return floor(log10(value)) if value else 0

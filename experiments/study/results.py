@@ -1,4 +1,4 @@
-"""Results by content: a point is computed once, whatever sweep asks for it and however often one is stopped.
+"""Results by content: a point is computed once, whichever sweep needs it and however often a run is stopped.
 
 A point's name is the hash of its scenario and of the code that its result depends on.
 """
@@ -18,7 +18,7 @@ from workload.trace_files import session_files
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("simulator", "scenario", "controller", "workload", "hostlib", "topologies", "v1model/binding")
 KINDS = ("*.py", "*.c", "*.h", "*.json")
-"""What a result depends on, by folder and kind of file."""
+"""Kinds of files, in the folders CODE, that a result depends on."""
 
 Figures = dict[str, Any]
 """A result as simulator.result.SimResult.to_dict gives it."""
@@ -26,7 +26,7 @@ Figures = dict[str, Any]
 
 @cache
 def code_hash() -> str:
-    """Of all sources below CODE, and of the sizes that codecs have been measured to make."""
+    """Return a hash of all sources below CODE, and of the sizes of coded blocks that were measured."""
     digest = blake2b(digest_size=8)
     for folder in CODE:
         for path in sorted(path for kind in KINDS for path in (ROOT / folder).rglob(kind)):
@@ -46,7 +46,7 @@ def point_name(scenario: Scenario) -> str:
 
 
 def _content(trace: Path) -> str:
-    """A digest of a trace file, or of all files of a folder of sessions."""
+    """Return a digest of a trace file, or of all files of a folder of sessions."""
     files = session_files(trace) if trace.is_dir() else [trace]
     stats = [path.stat() for path in files]
     return _digest(tuple(files), tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in stats))
@@ -54,7 +54,7 @@ def _content(trace: Path) -> str:
 
 @lru_cache(maxsize=8)
 def _digest(files: tuple[Path, ...], _stamps: tuple[tuple[int, ...], ...]) -> str:
-    """Of what is in the files; `_stamps` change when that does."""
+    """Return a digest of the files' content; `_stamps` renew the cached one when files change."""
     digest = blake2b(digest_size=8)
     for path in files:
         with path.open("rb") as file:
@@ -70,7 +70,7 @@ class ResultStore:
         folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, name: str) -> Figures | None:
-        """Return a point's figures, None if they are still to be computed (or a file is damaged)."""
+        """Return a point's figures, or None if they are not computed yet or the file is damaged."""
         try:
             figures: Figures = json.loads((self._folder / f"{name}.json").read_text())
         except (OSError, ValueError):
@@ -78,7 +78,7 @@ class ResultStore:
         return figures
 
     def put(self, name: str, figures: Figures) -> None:
-        """Keep a point's figures."""
+        """Store a point's figures."""
         part = self._folder / f"{name}.part"
         part.write_text(json.dumps(figures))
         part.replace(self._folder / f"{name}.json")

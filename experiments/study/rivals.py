@@ -1,4 +1,4 @@
-"""What else could be bought for the price of a pool, and what leads what at that price."""
+"""Purchases instead of a pool, and which of them lead at the pool's price."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Purchase:
 
     @property
     def label(self) -> str:
-        """Return its name as a reader knows it."""
+        """Return the label that readers see."""
         return label(self.system, self.stores, self.variant)
 
     @property
     def pooled(self) -> bool:
-        """Return whether it is one with a pool in the switch."""
+        """Return whether the switch has a pool or merges."""
         return self.system in POOLS
 
 
@@ -47,18 +47,18 @@ def fan_ins(done: Done) -> list[int]:
 
 
 def no_dearer(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
-    """Systems without a pool that cost no more than this one, the fastest first."""
+    """Return the purchases without a pool that cost no more than `pool`, the fastest first."""
     found = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
     return sorted(found, key=lambda rival: rival.sample.mean(*path))
 
 
 def beating(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
-    """Return those of them that are significantly faster."""
+    """Return the purchases of no_dearer that are significantly faster than the pool."""
     return [one for one in no_dearer(pool, bought, path) if below(one.sample, pool.sample, *path)]
 
 
 def led(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> Purchase | None:
-    """Return the fastest of them, if the pool is significantly faster than each."""
+    """Return the fastest purchase of no_dearer, if the pool is significantly faster than each of them."""
     rivals = no_dearer(pool, bought, path)
     surely = all(below(pool.sample, rival.sample, *path) for rival in rivals)
     return rivals[0] if rivals and surely else None

@@ -1,4 +1,4 @@
-"""A point's figures with several seeds, the same for every system: differences are taken in pairs."""
+"""Figures of a point with several seeds, the same for every system: differences are taken in pairs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from experiments.study.results import Figures
 from scenario import Scenario
 
 TOLD_SHARE = 0.0005
-"""Less is no difference, however certain."""
+"""Share below which a difference does not count, however certain it is."""
 SAME_SHARE = 0.005
-"""Nobody would buy for less."""
+"""Share below which a difference is too small to buy anything for."""
 TTFT = "ttft_s"
 MEAN = (TTFT, "mean")
 P50 = (TTFT, "p50")
@@ -54,8 +54,8 @@ class Sample:
 
     @property
     def start_wait_s(self) -> Interval:
-        """Return what a cold start costs, once: what the first half waits beyond the second half's mean,
-        seconds."""
+        """Return the seconds that the first half of the requests waits beyond the second
+        half's mean, in all."""
         waits = []
         for run in self.runs:
             extra_s = figure(run, START) - figure(run, STEADY)
@@ -64,7 +64,7 @@ class Sample:
 
 
 def figure(run: Figures, path: Sequence[str]) -> float:
-    """Return a figure by the names that lead to it."""
+    """Return the figure that the names in `path` lead to."""
     found = run
     for name in path:
         found = found[name]
@@ -78,8 +78,10 @@ def ratio(sample: Sample, reference: Sample, *path: str) -> Interval:
 
 
 def below(sample: Sample, reference: Sample, *path: str) -> bool:
-    """Return whether a figure is lower than the reference's by TOLD_SHARE: the mean drawn, and all of the
-    ratio's interval lower at all."""
+    """Return whether a figure is significantly lower than the reference's, and by TOLD_SHARE at least.
+
+    The whole interval of the ratio must lie below 1, and the mean of the figure must be lower too.
+    """
     change = ratio(sample, reference, *path)
     told = change.high < 1 and change.mean <= 1 - TOLD_SHARE
     return told and sample.mean(*path) < reference.mean(*path)

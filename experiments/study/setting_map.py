@@ -1,9 +1,9 @@
-"""Who is best where: settings drawn over the whole space, then more around those where the pool is nearest.
+"""Map of settings: some drawn over the whole space, then more around those where the pool comes nearest.
 
 The first settings are a Latin hypercube: each axis is cut into as many layers as there are settings, and each
-layer is met once. At each, every purchase is simulated; budgets are no axis, as every budget's best can be
-read from one setting's purchases. Then new settings are drawn around those where a purchase with a pool comes
-nearest to (or leads by most) the best that costs no more.
+layer has one setting. At each setting every purchase is simulated. Budgets are no axis, because the best
+purchase of every budget can be read from one setting. Then new settings are drawn around those where a
+purchase with a pool comes nearest to the best that costs no more, or leads it by most.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from workload.cost import MODELS
 
 SETTINGS, QUICK_SETTINGS = 20, 2
 REFINED, AROUND = 3, 3
-"""Settings that are searched around, and new ones around each."""
+"""Number of settings to search around, and of new settings around each."""
 REACH = 0.15
-"""Of an axis, how far a new setting lies from the one that it is drawn around."""
+"""Largest distance of a new setting from the one it is drawn around, as a share of each axis."""
 STORES = (1, 2, 4, 8)
 POOL_STORES = (1, 2, 4)
 REQUESTS_A_NODE = 25
@@ -35,7 +35,7 @@ SHAPES = ("agents", "flash", "rag", "chat")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A number between two others, on a logarithmic scale if it says so."""
+    """A number between two others, on a linear or a logarithmic scale."""
 
     field: str
     low: float
@@ -61,11 +61,11 @@ AXES = (
 )
 CHOICES: dict[str, Sequence[Any]] = {"model": tuple(MODELS), "shape": SHAPES}
 MapPlace = dict[str, float]
-"""Share along each axis, 0 to 1; choices by the layer that it falls in."""
+"""Share along each axis, 0 to 1; a choice is given by the layer that the share falls in."""
 
 
 def hypercube(count: int, seed: int) -> list[MapPlace]:
-    """Return so many places, one in each layer of each axis."""
+    """Return `count` places, one in each layer of each axis."""
     draw = Random(seed)
     layers = {}
     for name in (*(axis.field for axis in AXES), *CHOICES):
@@ -76,7 +76,7 @@ def hypercube(count: int, seed: int) -> list[MapPlace]:
 
 
 def around(place: MapPlace, count: int, seed: int) -> list[MapPlace]:
-    """Places near one; its model and traffic stay."""
+    """Return `count` places near `place`, with its model and traffic."""
     draw = Random(seed)
     names = [axis.field for axis in AXES]
     return [
@@ -99,7 +99,7 @@ def map_requests(nodes: int, centre: Setting, quick: bool) -> int:
 
 
 def setting_points(setting: Setting, number: str) -> list[Point]:
-    """Everything that could be bought there, and the bound."""
+    """Return everything that could be bought at a setting, and the bound."""
     bought = [(name, setting) for name in (*BASELINES, *LENT, BOUND)]
     bought += [("stores", replace(setting, stores=stores)) for stores in STORES]
     bought += [("switch", replace(setting, stores=stores)) for stores in POOL_STORES]
@@ -107,50 +107,54 @@ def setting_points(setting: Setting, number: str) -> list[Point]:
 
 
 class Standing(Enum):
-    """What can be said of the best purchase with a pool at one setting, against all that costs no more.
+    """Verdict on the best purchase with a pool at one setting, against all that costs no more.
 
-    What is sure is so by the rule of all purchases (rivals.py), however little it is.
+    A purchase is surely faster if it is significantly faster by the rule of all purchases (rivals.py).
     """
 
     BEST = "surely fastest"
     BEATEN = "surely slower"
-    """Every pool is surely slower than something."""
+    """Every pool is significantly slower than some purchase."""
     SAME = "no different"
-    """Neither; the whole interval of its lead lies within SAME_SHARE."""
+    """Neither; the whole interval of the lead lies within SAME_SHARE."""
     OPEN = "not decided"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What can be said of one setting."""
+    """Results at one setting."""
 
     number: str
-    """That it is known by in the map."""
+    """Number of the setting in the map."""
     setting: Setting
     seeds: int
     lead: Interval
-    """Of the best purchase with a pool over the fastest that costs no more: 0.02 is 2 % sooner."""
+    """Lead of the best purchase with a pool over the fastest that costs no more: 0.02 is 2 % sooner."""
     tail: Interval
-    """The same of p99."""
+    """Lead in p99."""
     pool: Purchase
     rival: Purchase
     bought: Sequence[Purchase]
-    """All that could be bought there."""
+    """All purchases at the setting."""
     standing: Standing
     central_lead: Interval
-    """The same against storage nodes and recomputing alone."""
+    """Lead against storage nodes and recomputing only."""
     central_tail: Interval
     central_standing: Standing
     headroom: Interval
-    """How much sooner the bound is than the fastest that has no pool and moves blocks over the nodes' links,
-    whatever that costs: no pool of any design could lead it by more."""
+    """Share by which the bound is sooner than the fastest without a pool that moves blocks
+    over the nodes' links.
+
+    Its cost does not count. No pool of any design could lead that purchase by more.
+    """
     headroom_tail: Interval
-    """The same of p99."""
+    """Headroom in p99."""
     fastest: str
 
 
 def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str, str] = MEAN) -> Verdicts:
-    """Of one setting, from all that was played there, by the mean of whole runs or of second halves."""
+    """Return the verdicts of one setting from all its simulations, by the mean of whole runs
+    or of second halves."""
     bought = [
         Purchase(point.system, point.setting.stores, sample)
         for point, sample in zip(points, samples, strict=True)
@@ -192,8 +196,10 @@ def _standing(bought: Sequence[Purchase], lead: Interval, path: tuple[str, str])
 
 
 def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchase, Purchase, Interval]:
-    """The pool that leads by most or is behind by least, its strongest rival, and the lead: of those that
-    surely lead, if there are any."""
+    """Return the pool that leads by most or is behind by least, its strongest rival, and the lead.
+
+    If some pools lead significantly, only those are considered.
+    """
     pools = [one for one in bought if one.pooled]
     found = []
     for pool in [one for one in pools if led(one, bought, path)] or pools:

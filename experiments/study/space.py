@@ -1,8 +1,8 @@
-"""Many settings, once each and briefly: by which axis a pool's gain moves, over the whole space.
+"""Many settings, simulated once each and briefly: which axes a pool's gain depends on, over the whole space.
 
-The map (setting_map.py) asks a few settings thoroughly; here POINTS simulations are spread over settings
-drawn as there, five systems a setting, each setting with a seed of its own. Requests are few, so most of a
-run is its cold start.
+The map (setting_map.py) simulates a few settings thoroughly. Here POINTS simulations are spread over settings
+drawn in the same way: five systems a setting, each setting with a seed of its own. There are few requests, so
+most of a run is its cold start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.study.systems import POOLS, Setting, system
 SPACE = "space"
 SYSTEMS = ("recompute", "lent", "lent_pool", "stores", "switch")
 PAIRS = (("switch", "stores"), ("lent_pool", "lent"), ("lent", "recompute"), ("switch", "lent"))
-"""What is compared with what, seed by seed."""
+"""Pairs of systems that are compared, seed by seed."""
 MOST_NODES = 60
 REQUESTS, REQUESTS_A_NODE = 150, 6
 PARTS = ("low", "middle", "high")
@@ -29,7 +29,7 @@ ALL = "all settings"
 
 
 def space_points(centre: Setting, points: int) -> Iterator[Point]:
-    """Yield so many points, rounded down to whole settings."""
+    """Yield `points` points, rounded down to whole settings."""
     for number, place in enumerate(hypercube(points // len(SYSTEMS), centre.seed)):
         values: dict[str, object] = {}
         for axis in MAP_AXES:
@@ -45,28 +45,28 @@ def space_points(centre: Setting, points: int) -> Iterator[Point]:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How much sooner one system's mean first token is than another's, in a part of the settings."""
+    """Share by which one system's mean first token is sooner than another's, in a part of the settings."""
 
     what: str
     without: str
     part: str
-    """ALL, or an axis with its part, or its choice."""
+    """ALL, or an axis with its part, or a choice."""
     settings: int
     gain: Interval
-    """Mean over the settings; of the logarithm, so that halving and doubling weigh the same."""
+    """Mean gain over the settings, taken of logarithms, so that halving and doubling weigh the same."""
     sooner: float
     """Share of the settings in which it is sooner by more than TOLD_SHARE."""
     later: float
     tail: Interval
-    """The gain of p99."""
+    """Gain in p99."""
 
 
 Settings = Mapping[int, tuple[Setting, Mapping[str, Sample]]]
-"""By number: where, and what was found there."""
+"""Setting, and samples by system, by the number of the setting."""
 
 
 def settings_of(done: Sequence[tuple[Point, Sample]]) -> Settings:
-    """Return the settings of the sweep of which all systems were played."""
+    """Return the settings of the sweep whose systems were all simulated."""
     found: dict[int, tuple[Setting, dict[str, Sample]]] = {}
     for point, sample in done:
         if point.sweep == SPACE:
@@ -75,15 +75,17 @@ def settings_of(done: Sequence[tuple[Point, Sample]]) -> Settings:
 
 
 def lead(samples: Mapping[str, Sample]) -> float:
-    """Of the fastest with a pool over the fastest without, whatever they cost."""
+    """Return the lead of the fastest system with a pool over the fastest without, whatever they cost."""
     means = {name: sample.mean(*MEAN) for name, sample in samples.items()}
     pools = [mean_s for name, mean_s in means.items() if name in POOLS]
     return 1 - min(pools) / min(mean_s for name, mean_s in means.items() if name not in POOLS)
 
 
 def gains(settings: Settings) -> list[Gain]:
-    """Return the gain of each pair, over all settings and by each part of each axis; parts with one setting
-    are left out."""
+    """Return the gain of each pair, over all settings and by each part of each axis.
+
+    Parts with one setting are left out.
+    """
     parts = {ALL: list(settings.values())}
     for field in (*(axis.field for axis in MAP_AXES), *CHOICES):
         parts |= _parts(field, list(settings.values()))
@@ -98,7 +100,7 @@ def gains(settings: Settings) -> list[Gain]:
 def _parts(
     field: str, settings: Sequence[tuple[Setting, Mapping[str, Sample]]]
 ) -> dict[str, list[tuple[Setting, Mapping[str, Sample]]]]:
-    """Thirds of an axis by rank, or one part a choice."""
+    """Return thirds of an axis by rank, or one part for each choice."""
     if field in CHOICES:
         return {
             f"{field} {choice}": [pair for pair in settings if getattr(pair[0], field) == choice]

@@ -24,12 +24,12 @@ TIMES = {
     "between_tokens": "between_tokens_s",
     "end_to_end": "end_to_end_s",
 }
-"""Beside the time to the first token: names here and in results."""
+"""Names of times beside the time to the first token: here, and in results."""
 APART = (
     "apart: other nodes decode and wait for nobody, so times between tokens are those of reading memory, the "
     "same for every system; batched: on the GPUs that prefill"
 )
-"""What `decode` of a point means."""
+"""Explanation of `decode` of a point."""
 
 
 def summary(
@@ -39,10 +39,10 @@ def summary(
     coarse: Sequence[Coarse],
     tables: Sequence[Table],
 ) -> dict[str, Any]:
-    """Return the summary for JSON. Times are seconds, to the first token where no other is named; bounds of
-    an interval are null where there is one run.
+    """Return the summary for JSON.
 
-    `coarse`: comparisons that the budget left wider than wanted. Tables as lists of rows by column.
+    Times are seconds, to the first token if no other is named. The bounds of an interval are null with one
+    run. `coarse` are comparisons that are wider than wanted. Tables become lists of rows by column.
     """
     references = References(done)
     return {
@@ -60,7 +60,7 @@ def summary(
 
 
 def as_text(record: Mapping[str, Any]) -> str:
-    """Return the summary as JSON, a point or a row of a table in a line."""
+    """Return the summary as JSON, with one line for each point or row of a table."""
     parts = []
     for name, value in record.items():
         text = json.dumps(value)
@@ -94,7 +94,7 @@ def _point(point: Point, sample: Sample, first_seed: int, references: References
 
 
 def _compared(point: Point, sample: Sample, references: References) -> dict[str, Any]:
-    """Times over those of recomputing, and of the same with a switch that only forwards: seed by seed."""
+    """Return times over those of recomputing, and of the same system with a switch that only forwards."""
     found = {
         "over_recomputing": references.recomputing(point),
         "over_the_same_without": references.without(point),
@@ -119,7 +119,7 @@ def _time(sample: Sample, name: str) -> Numbers:
 
 
 def _numbers(found: Mapping[str, Interval]) -> Numbers:
-    """The mean with `low` and `high`; of the others each name with both behind it."""
+    """Return the mean with `low` and `high`, and other parts with both as suffixes."""
     numbers: Numbers = {}
     for part, interval in found.items():
         middle, low, high = parts(interval)

@@ -11,29 +11,33 @@ from simulator.measured import ENTRIES_S, measured_control
 from workload.cost import MODELS
 
 MERGING_GB = 0.5
-"""A pool that holds a few blocks of any model here, and is never told to keep one."""
+"""GB of a pool that holds a few blocks of any model here, and that admits none."""
 MEMORY_GB = 8000.0
-"""DRAM for shared blocks in every system that shares any."""
+"""GB of DRAM for shared blocks in every system that shares any."""
 MOST_STORES = 16
 BELUGA_SERVERS = 16
-"""Servers that one CXL switch connects."""
+"""Number of servers that one CXL switch connects."""
 
 OWN_GB = 64.0
-"""DRAM for blocks in every node of every system."""
+"""GB of DRAM for blocks in every node of every system."""
 SHARE = 1 / 1.02
-"""Of a link that blocks get: what headers leave, at storage nodes and where nodes read from one another."""
+"""Share of a link that blocks get beside headers, at storage nodes and where nodes read from one another."""
 SHARES = {"RDMA as measured": 0.87, "over TCP": 0.36}
-"""Of a link that Mooncake's transfer engine reached: 87 GB/s of four links of 200 Gbit/s, and 2.4 times less
-over TCP, where cores copy (its README)."""
+"""Shares of a link that Mooncake's transfer engine reached.
+
+It reached 87 GB/s on four links of 200 Gbit/s, and 2.4 times less over TCP, where cores copy (its README).
+"""
 
 CODED_BITS = 2.05
-"""Of each value of KV that a prefix cache with decoding adapters stores: CacheGen, 3.5 to 4.3 times smaller
-than eight bits."""
+"""Bits of each value of KV that a prefix cache with decoding adapters stores.
+
+CacheGen makes KV 3.5 to 4.3 times smaller than eight bits.
+"""
 ADAPTER_GBYTE_S = 20.6 / 8
-"""Of coded blocks that ShadowServe's adapter decodes (arXiv 2509.16857, second-hand), one a node."""
+"""GB/s of coded blocks that ShadowServe's adapter decodes (arXiv 2509.16857, second-hand), one a node."""
 
 STAR_HOSTS = 62
-"""Hosts that one switch connects: a P4 switch here has at most 63 ports."""
+"""Number of hosts that one switch connects: a P4 switch here has at most 63 ports."""
 
 NAMES = {
     "recompute": "recompute always",
@@ -68,14 +72,19 @@ FRONTS = (
     "cxl_pool",
 )
 LENT = ("lent", "lent_merge", "lent_pool")
-"""Without memory of their own: cheaper than distributed DRAM, and as fast while the nodes' DRAM suffices."""
+"""Systems without memory of their own: cheaper than distributed DRAM, and as fast if
+the nodes' DRAM suffices."""
 ANSWERED = ("answered", "answered_merge", "answered_pool")
-"""Lent as well, but over the network that storage nodes have: with the switches' own pools, controllers,
-digests and pending tables, where FRONTS have an idealised switch."""
+"""Systems that lend DRAM over the network that storage nodes have.
+
+They use the switches' own pools, controllers, digests and pending tables, while FRONTS
+have an idealised switch.
+"""
 ROUTED = ("kvswitch", "kvswitch_lent")
-"""Switches send requests where their prefix lies, and keep no blocks, so they are none of POOLS."""
+"""Systems whose switches send requests to where their prefix is; they cache no blocks and
+are none of POOLS."""
 BUCKETS_A_WORKER = 8
-"""KVSwitch's: 32 for the four workers of a leaf."""
+"""Number of buckets a worker in KVSwitch: 32 for the four workers of a leaf."""
 _ALL_RULES = {
     "rules": "longest",
     "hashes": 4096,
@@ -93,23 +102,27 @@ ROUTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "rules for all at once, spread": {"workload": _SPREAD, "routing": _ALL_RULES | {"gather_s": 0.0}},
     "rules for all at once, pinned": {"workload": _PINNED, "routing": _ALL_RULES | {"gather_s": 0.0}},
 }
-"""Label -> what of ROUTED is changed: KVSwitch's own constants, and what they could be made. With rules for
-all each prefix that somebody holds has one, and rules follow every change of load, as late as a table update
-comes or, idealised, at once; spread over MANY_BUCKETS a worker, or pinned to the best."""
+"""Changes of ROUTED by label: KVSwitch's own constants, and what they could be.
+
+With rules for all, each prefix that a node holds has a rule. Rules follow every change of load, as late as a
+table update or, idealised, at once. Rules spread over MANY_BUCKETS a worker, or are pinned to the best one.
+"""
 MANY_BUCKETS = 256
 ROUTED_AT_ONCE = tuple(ROUTINGS)[-2:]
-"""Played with the bound as well: such switches that have whatever any node has."""
+"""Routings that are also simulated with the bound, whose switches have whatever any node has."""
 POOLS = ("sram", "switch", "merging", "answered_merge", "answered_pool", *FRONTS)
-"""Those with a switch that does more than forward."""
+"""Systems whose switch does more than forward."""
 WITHOUT = {name: name.partition("_")[0] for name in POOLS} | dict.fromkeys(
     ("sram", "switch", "merging"), "stores"
 )
-"""The same with a switch that only forwards."""
+"""Systems of POOLS -> the same system with a switch that only forwards."""
 CENTRAL = ("recompute", "stores", "switch")
-"""What is left where nodes lend no DRAM and there is no CXL."""
+"""Systems that are left if nodes lend no DRAM and there is no CXL."""
 BOUND = "ideal"
-"""No system that could be bought: the nodes' DRAM as of distributed DRAM, behind a switch that has whatever
-any node has, so that no queue is left but that at the reader's own link."""
+"""A system that cannot be bought: distributed DRAM behind a switch that has whatever any node has.
+
+The only queue that is left is that at the reader's own link.
+"""
 BASELINES = ("recompute", "distributed", "cxl")
 
 
@@ -120,12 +133,12 @@ class Setting:
     shape: str = "agents"
     trace: str = ""
     trace_fields: tuple[tuple[str, Any], ...] = ()
-    """Of a trace, fields of the workload that name it and say how its sessions are served."""
+    """Fields of the workload that name a trace and say how its sessions are served."""
     requests: int = 600
     seed: int = 1
     nodes: int = 16
     stores: int = 2
-    """Storage nodes that MEMORY_GB is spread over."""
+    """Number of storage nodes, which share MEMORY_GB."""
     load: float = 8.0
     """Requests a second and node, relative to the shape's own rate on 16 nodes."""
     reuse: float = 1.0
@@ -133,22 +146,26 @@ class Setting:
     link_gbit_s: float = 200.0
     pool_gb: float = 256.0
     scheduler: str = "locality"
-    """Cache-aware; the systems that don't need it can do without (the axis `scheduler`)."""
+    """Scheduler, by default a cache-aware one; the axis `scheduler` shows which systems can do without."""
     model: str = "llama3-70b-fp8"
     codec: str = "none"
     level: int | None = None
     coder: str = "instant"
     asks_first: bool = True
-    """Nodes ask before they fetch, what waits at homes, and a switch with a pool what that holds."""
+    """Whether nodes ask before they fetch: homes what waits there, and a switch with a pool what it holds."""
     requests_first: bool = True
-    """Requests wait for no block at any port."""
+    """Whether requests overtake blocks at all ports."""
     peer_share: float = SHARE
-    """Of a node's link, for what nodes read from one another."""
+    """Share of a node's link for reads between nodes."""
     decode: str = "apart"
-    """apart: other nodes decode; batched: continuous batching on the same GPUs, prefill in chunks."""
+    """Kind of decoding.
+
+    - apart: other nodes decode.
+    - batched: continuous batching on the same GPUs, with prefill in chunks.
+    """
 
     def base(self) -> Scenario:
-        """Return what all systems have in common."""
+        """Return the scenario that all systems have in common."""
         return Scenario().changed(
             workload={
                 "shape": self.shape,
@@ -186,9 +203,9 @@ class Setting:
         )
 
     def fabric(self) -> dict[str, Any]:
-        """Return one switch as long as its ports suffice for the most storage nodes, then leaves and spines.
+        """Return one switch if its ports suffice for the most storage nodes, else leaves and spines.
 
-        So that all systems at one fan-in have the same fabric, whatever their number of storage nodes.
+        So all systems with one number of nodes have the same fabric, whatever their number of storage nodes.
         """
         if self.nodes + MOST_STORES <= STAR_HOSTS:
             return {"topology": "star"}
@@ -232,8 +249,10 @@ def system(name: str, setting: Setting) -> Scenario:
 
 
 def routed(name: str, setting: Setting, routing: str) -> Scenario:
-    """Return the scenario of one of ROUTED by one of ROUTINGS: nodes keep blocks in their own memory, which
-    is lent or not."""
+    """Return the scenario of one of ROUTED with one of ROUTINGS.
+
+    Nodes store blocks in their own memory, which is lent in one of the systems.
+    """
     base = setting.base()
     found = base.changed(nodes={"gate": "never"}) if name == ROUTED[0] else _peers(base, setting, 0.0)
     changed = ROUTINGS[routing]
@@ -243,7 +262,7 @@ def routed(name: str, setting: Setting, routing: str) -> Scenario:
 
 
 def _pooled(base: Scenario, kind: str, setting: Setting, told: dict[str, str]) -> Scenario:
-    """With switches that merge, or also have a pool."""
+    """Return the scenario with switches that merge, or that also have a pool."""
     if kind == "merge":
         nothing = {"memory": "sram", "size_gb": MERGING_GB}
         return base.changed(pool=nothing, nodes=told, control={"report_count": 0x8000})
@@ -251,7 +270,8 @@ def _pooled(base: Scenario, kind: str, setting: Setting, told: dict[str, str]) -
 
 
 def _peers(base: Scenario, setting: Setting, shared_gb: float) -> Scenario:
-    """The nodes' own DRAM and so much more, read from one another over their links, as Mooncake does."""
+    """Return the scenario with the nodes' own DRAM and `shared_gb` in all, read over
+    links as Mooncake does."""
     return base.changed(
         storage={"kind": "peers", "own_gb": OWN_GB},
         nodes={"dram_gb": OWN_GB + shared_gb / setting.nodes},
@@ -260,14 +280,14 @@ def _peers(base: Scenario, setting: Setting, shared_gb: float) -> Scenario:
 
 
 def _decoded_by_adapters(base: Scenario, setting: Setting) -> Scenario:
-    """ShadowServe's: storage nodes hold coded blocks, which the nodes' adapters decode."""
+    """Return ShadowServe's scenario: storage nodes hold coded blocks, which the nodes' adapters decode."""
     share = CODED_BITS / (8 * MODELS[setting.model].kv_dtype_bytes)
     rate = ADAPTER_GBYTE_S / share
     return base.changed(model={"coded_share": share, "decoding": "smartnic", "decode_gbyte_s": rate})
 
 
 def _cxl(base: Scenario, setting: Setting) -> Scenario:
-    """Beluga's memory and adapters, a pool for every 16 servers, taken as one."""
+    """Return the scenario with Beluga's memory and adapters: one pool for every 16 servers, taken as one."""
     return base.changed(
         storage={"kind": "direct"},
         direct={

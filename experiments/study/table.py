@@ -1,4 +1,4 @@
-"""Figures as tables: rows for CSV files and for the report. What differs by seed has its interval."""
+"""Tables of figures, for CSV files and for the report; a figure that differs by seed has its interval."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
     def flat(self) -> Table:
-        """Numbers alone: an interval is three columns, its mean by its own name, `_low` and `_high`, which
-        are None where there is one run."""
+        """Return the table with numbers only.
+
+        An interval becomes three columns: its mean by its own name, `_low` and `_high`, which are
+        None with one run.
+        """
         wide = [any(isinstance(row[at], Interval) for row in self.rows) for at in range(len(self.columns))]
         columns = tuple(
             part
@@ -60,7 +63,7 @@ class Table:
 
 
 def parts(cell: Interval | None) -> tuple[float | None, float | None, float | None]:
-    """Mean, low and high; bounds are None where there is one run."""
+    """Return mean, low and high; bounds are None with one run."""
     if cell is None:
         return None, None, None
     known = isfinite(cell.half)
@@ -75,9 +78,9 @@ TIMES = {
     "between_tokens": "between_tokens_s",
     "end_to_end": "end_to_end_s",
 }
-"""Columns of PARTS -> names in results."""
+"""Names of times in results, by the names in columns."""
 PARTS = ("mean", "p50", "p99")
-"""What is told of each time."""
+"""Statistics of each time."""
 COUNTS = (
     "requests_per_s", "prefill_s", "saved_prefill_s", "storage_busy_share", "merged", "digests",
     "table_updates", "control_cpu_s",
@@ -96,7 +99,7 @@ COLUMNS = (
 
 
 def points_table(done: Sequence[tuple[Point, Sample]], name: str = "points") -> Table:
-    """Return the table of all points of the sweeps; what is over recomputing is so seed by seed."""
+    """Return the table of all points; ratios to recomputing are taken seed by seed."""
     references = References(done)
     return Table(name, COLUMNS, tuple(_row(*pair, references) for pair in done))
 
@@ -118,13 +121,13 @@ def _row(point: Point, found: Sample, references: References) -> tuple[Any, ...]
 
 
 def _shares(found: Sample, kind: str) -> Iterator[float]:
-    """Of all blocks, by seed."""
+    """Yield the share of all blocks that came from `kind`, by seed."""
     for run in found.runs:
         yield run["blocks"][kind] / max(1.0, sum(run["blocks"].values()))
 
 
 def beside_table(name: str, mine: Mapping[str, Sample], reference: str, unit: str = "seeds") -> Table:
-    """Systems beside one that they are compared with, seed by seed, or by what else `unit` says."""
+    """Return a table of systems and of their ratios to the system `reference`, by pairs of `unit`."""
     columns = (
         "system", unit, "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "ratio", "p50_ratio", "p99_ratio",
         "cache_dollars_per_hour",
@@ -140,7 +143,8 @@ def beside_table(name: str, mine: Mapping[str, Sample], reference: str, unit: st
 def waits_table(
     name: str, mine: Mapping[str, Sample], warm: Mapping[str, str], waits_s: Mapping[str, Interval]
 ) -> Table:
-    """Return what each waits longer than the same warm; `warm`: label -> that of what it is compared with."""
+    """Return a table of how much longer each system waits than the warm one; `warm` is
+    the warm one's label."""
     columns = (
         "system", "seeds", "waits_longer_s", "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "ratio", "p50_ratio",
         "p99_ratio",
@@ -154,7 +158,7 @@ def waits_table(
 
 
 def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
-    """Return who is best at each setting of the map."""
+    """Return the table of who is best at each setting of the map."""
     columns = (
         "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "number", "fastest",
         "nearest_with_pool", "its_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "p99_lead",
@@ -179,7 +183,7 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
 
 
 def budget_table(name: str, found: Sequence[Score]) -> Table:
-    """Return who is best within each budget; no budget is none in the file."""
+    """Return the table of who is best within each budget; an infinite budget is None."""
     columns = (
         "budget_dollars_per_hour", "purchase", "settings",
         "fastest_in", "surely_fastest_in", "unbeaten_in",
@@ -195,7 +199,7 @@ def budget_table(name: str, found: Sequence[Score]) -> Table:
 
 
 def space_table(found: Sequence[Gain]) -> Table:
-    """Return the table of how much sooner they are, by pair and part of the space."""
+    """Return the table of gains, by pair and part of the space."""
     columns = ("system", "against", "part", "settings", "sooner", "sooner_in", "later_in", "p99_sooner")
     rows = [
         (NAMES[one.what], NAMES[one.without], one.part, one.settings, one.gain, one.sooner, one.later,
@@ -206,7 +210,8 @@ def space_table(found: Sequence[Gain]) -> Table:
 
 
 def ledger_table(entries: Sequence[Entry]) -> Table:
-    """Of an hour, but for the tables and shares; what is saved for one of each in milliseconds of waiting."""
+    """Return the ledger's table: figures of an hour, and milliseconds of waiting saved for
+    each unit of management."""
     columns = (
         "nodes", "seeds", "requests", "digests", "writes", "table_updates", "counters_read", "messages_mb",
         "controller_cpu_s", "of_which_reading_s", "switch_cpu_s", "tables_mb", "extra_dollars",

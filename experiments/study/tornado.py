@@ -1,8 +1,8 @@
 """Sensitivity at the decision point: each price and each cost parameter halved and doubled.
 
 The decision is between a pool and its strongest rivals: of about the same price, or the same without the
-pool. What is shown is how much of the mean wait, and how many dollars an hour, the pool is ahead in steady
-state: waiting is priced at a node's second.
+pool. The result is the share of the mean wait, and the dollars an hour, by which the pool is ahead in steady
+state. Waiting is priced at a node's second.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ CONTESTS = {
     "lent_pool": (("lent", 2),),
     "answered_pool": (("lent", 2),),
 }
-"""Pool -> its rivals and their storage nodes: what costs as much as 2 storage nodes and a pool, and DRAM that
-nodes read from one another; lent DRAM, for what stands in front of it, idealised or a real switch."""
+"""Rivals with their storage nodes, by pool.
+
+The rivals of 2 storage nodes and a pool cost about as much: 4 storage nodes, and DRAM that nodes read from
+one another. The rival of a pool in front of lent DRAM, with an idealised or a real switch, is lent DRAM.
+"""
 BOUNDED = ("model.prefill_utilisation", "direct.peer_share")
 """Parameters that stay shares: doubled, they are 1 at most."""
 FACTORS = {"halved": 0.5, "doubled": 2.0}
@@ -63,7 +66,7 @@ QUICK_PARAMETERS = ("model.prefill_utilisation", "direct.peer_share")
 
 
 def tornado_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Yield the pool and its rivals at each change that a simulation must tell."""
+    """Yield the pool and its rivals at each change that needs a simulation."""
     setting = replace(centre, nodes=NODES, stores=STORES)
     names = QUICK_PARAMETERS if quick else tuple(PARAMETERS)
     rivals = dict.fromkeys(rival for mine in CONTESTS.values() for rival in mine)
@@ -77,8 +80,8 @@ def tornado_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def changed(scenario: Scenario, path: str, factor: float) -> Scenario:
-    """Return a scenario with one number multiplied; a share stays a share. Without a path it is the scenario
-    itself."""
+    """Return a scenario with one number multiplied; a share is 1 at most. Without a
+    path, return the scenario."""
     if not path:
         return scenario
     table, name = path.split(".")
@@ -97,20 +100,21 @@ class Bar:
     rival: str
     seeds: int
     net_dollars: Interval
-    """An hour like the second half: the waiting that it saves, priced, less what it costs more."""
+    """Dollars an hour, as in the second half: the waiting that it saves, priced, less what it costs more."""
     faster: Interval
-    """Share of the rival's mean first token, in the second half, too; equal for prices."""
+    """Share of the rival's mean first token in the second half; prices do not change it."""
     tail: Interval
-    """The same of p99."""
+    """Share of the rival's p99."""
 
     @property
     def contest(self) -> str:
-        """Return what is compared with what."""
+        """Return the names of the pool and its rival."""
         return f"{self.pool} against {self.rival}"
 
 
 def bars(found: Mapping[str, Mapping[str, tuple[Point, Sample]]]) -> list[Bar]:
-    """Change -> system -> sample: all bars, those of the prices included, as far as they were played."""
+    """Return all bars from change -> system -> sample, with those of the prices, as far
+    as they were simulated."""
     base = found.get(BASE, {})
     pairs = [(pool, rival) for pool, rivals in CONTESTS.items() for rival, _ in rivals]
     pairs = [(pool, rival) for pool, rival in pairs if {pool, rival} <= base.keys()]
@@ -143,8 +147,10 @@ def _bar(
 
 
 def swings(made: Sequence[Bar], contest: str) -> list[tuple[str, Bar, Bar]]:
-    """Return what is changed -> halved, doubled; the widest swing first. A change of which only one was
-    played is left out."""
+    """Return each changed assumption with its bars halved and doubled, the widest swing first.
+
+    Assumptions of which only one was simulated are left out.
+    """
     mine = {bar.change: bar for bar in made if bar.contest == contest}
     names = [change.removesuffix(" halved") for change in mine if change.endswith(" halved")]
     both = [name for name in names if f"{name} doubled" in mine]

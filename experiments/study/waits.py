@@ -1,4 +1,4 @@
-"""What empty memory costs: how much longer requests wait because nodes were cold."""
+"""Cost of empty memory: how much longer requests wait because nodes were cold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from experiments.study.sample import MEAN, Sample, figure
 
 
 def cold_cost(cold: Sample, warm: Sample) -> Interval:
-    """Return by how many seconds all requests together wait longer than the same ones on warm nodes, once."""
+    """Return the seconds that all requests together wait longer than the same ones on warm nodes, once."""
     return mean_interval(
         [
             (figure(one, MEAN) - figure(other, MEAN)) * one["completed"]

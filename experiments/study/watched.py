@@ -1,4 +1,4 @@
-"""The pairs of a comparison whose ratio should be known within a share; the report names what is wider."""
+"""Pairs of a comparison whose ratio should be known within a share; the report names what is wider."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from experiments.study.tornado import CONTESTS
 
 DECIDED_SHARE = 0.01
 MAP_SHARE = 0.005
-"""In the map, where leads of less than that make no difference."""
+"""Half interval wanted in the map, where a smaller lead makes no difference."""
 WATCHED = 3
-"""Pairs of a group without a pool."""
+"""Number of watched pairs in a group without a pool."""
 TORNADO = "tornado"
-"""Whose pools are compared with their rivals in CONTESTS."""
+"""Name of the sweep whose pools are compared with their rivals in CONTESTS."""
 MAP = "map"
 
 Pair = tuple[int, int]
-"""Places of two points in their group."""
+"""Indexes of two points in their group."""
 
 
 def wanted_share(points: Sequence[Point]) -> float:
-    """Half the widest interval that a group's ratios may have."""
+    """Return half the widest interval that a group's ratios may have."""
     return MAP_SHARE if points and points[0].sweep == MAP else DECIDED_SHARE
 
 
 def spread(points: Sequence[Point], samples: Sequence[Sample]) -> float:
-    """Half the widest interval among the pairs that a group is about."""
+    """Return half the widest interval among the pairs that a group is about."""
     pairs = nearest(points, samples) if points[0].sweep == MAP else watched(points, samples)
     halves = [ratio(samples[one], samples[other], *MEAN).half for one, other in pairs]
     return max(halves, default=0.0)
 
 
 def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
-    """Yield each system with a pool, with the same one without and with its strongest rivals at its cost.
+    """Yield each system with a pool paired with the same one without, and with its strongest
+    rivals at its cost.
 
-    Of the rivals these are the fastest of all and the fastest of CENTRAL. In the tornado it is what the
-    pool contends with; where there is no pool, neighbours by mean, the fastest first.
+    The rivals are the fastest of all and the fastest of CENTRAL. In the tornado they are those of CONTESTS.
+    Without a pool, neighbours by mean are paired, the fastest first.
     """
     order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
     names = [point.system for point in points]
@@ -59,10 +60,9 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
 
 
 def nearest(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
-    """Yield, of all pools, the one that leads by most and its strongest rival: against everything, and among
-    CENTRAL.
+    """Yield the pool that leads by most and its strongest rival: among all systems, and among CENTRAL.
 
-    What a verdict of the map is about; a pool that is far behind may be as uncertain as it likes.
+    The verdict of the map is about these pairs; the interval of a pool that is far behind does not matter.
     """
     order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
     for kinds in (None, CENTRAL):
@@ -77,7 +77,7 @@ def nearest(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
 
 
 def _rivals(points: Sequence[Point], samples: Sequence[Sample], pool: int, order: Sequence[int]) -> list[int]:
-    """Without a pool and no dearer, the fastest first."""
+    """Return the indexes of systems without a pool that cost no more, the fastest first."""
     return [
         at
         for at in order
@@ -86,6 +86,6 @@ def _rivals(points: Sequence[Point], samples: Sequence[Sample], pool: int, order
 
 
 def _is_without(point: Point, pool: Point) -> bool:
-    """Whether it is the same purchase without what its switch does."""
+    """Return whether it is the same purchase with a switch that only forwards."""
     same = point.setting.stores == pool.setting.stores and point.variant == pool.variant
     return same and point.system == WITHOUT.get(pool.system)

@@ -1,7 +1,8 @@
-"""What summary.json of each experiment holds, as dataclasses, of which schemas and a reference page are made.
+"""Contents of each experiment's summary.json, as dataclasses; schemas and a reference page
+are generated from them.
 
-Keys may be added in a later version; none changes its meaning (docs/stability.md). Tests validate what
-experiments wrote against these.
+Later versions may add keys; no key changes its meaning (docs/stability.md). Tests validate what experiments
+wrote against these classes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,6 @@ SUMMARIES: Final[dict[str, type]] = {
     "bench values": parts.BenchValues,
     "bench emulation": parts.BenchEmulation,
 }
-"""By command: what its summary.json holds."""
+"""Content of summary.json, by command."""
 CRASHED: Final = common.Crashed
-"""What it holds instead if a process ended that should not have."""
+"""Content of summary.json if a process ended that should not have."""

@@ -1,4 +1,4 @@
-"""What summaries of several experiments have in common."""
+"""Parts that summaries of several experiments have in common."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ DESCRIBED: Final = ConfigDict(use_attribute_docstrings=True)
 """Configuration of a dataclass that describes a summary: the text below a field says what it means."""
 
 OPEN: Final = ConfigDict(use_attribute_docstrings=True, extra="allow")
-"""The same for what has keys, besides, that no field names; the dataclass says which."""
+"""Configuration of a dataclass with further keys that no field names; its docstring says which."""
 Anything = dict[str, Any]
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Made:
-    """What says which program made a summary."""
+    """Version of the program that made a summary."""
 
     revision: str
     """Git revision of the checkout, with "+" if files had changed, or the version that pip installed."""
@@ -25,7 +25,7 @@ class Made:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class MadeBy(Made):
-    """The same, with the engine that run or simulated."""
+    """Program and engine that made a summary."""
 
     engine: str
     """Switch or simulator: embedded, bmv2, or a sentence about the simulator."""
@@ -39,11 +39,11 @@ class Crash:
     how: str
     """Exit code or signal."""
     last_lines: list[str]
-    """What it said last."""
+    """Last lines that the process printed."""
 
 
 @dataclass(kw_only=True, config=OPEN)
 class Crashed:
-    """What an emulation leaves if a process of it ended: what the command was given, and this."""
+    """Summary of an emulation in which a process ended: the options of the command, and the crash."""
 
     crashed: Crash

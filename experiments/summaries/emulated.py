@@ -17,41 +17,41 @@ from experiments.summaries.common import DESCRIBED, MadeBy
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class ServerOfRun:
-    """One of SERVERS."""
+    """One server of SERVERS."""
 
     cores: float
-    """That it may be given work for."""
+    """Number of cores that it may use."""
     load_share: float
-    """Share of the CPU time of hosts and switches that is reckoned for those it carries."""
+    """Share of the estimated CPU time of all hosts and switches that those on this server take."""
     carries: list[str]
-    """Its hosts and switches."""
+    """Names of the hosts and switches on this server."""
     wall_clock_ahead_ms: float
-    """By how much its clock was ahead of this machine's before the run, ms."""
+    """Milliseconds by which its wall clock was ahead of this machine's before the run."""
     clock_within_ms: float | None = None
-    """Error of the comparison of clocks by which captures and traces were corrected, ms."""
+    """Error in milliseconds of the clock comparison that corrects captures and traces."""
     clock_drift_ms: float | None = None
-    """By how much its clock went ahead during the run, ms."""
+    """Milliseconds that its clock gained on this machine's during the run."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class TunnelOfRun:
-    """What two of SERVERS have between them, measured before the run."""
+    """Tunnel between two servers of SERVERS, measured before the run."""
 
     between: list[str]
     asked_bit_s: float
-    """Rates of the links in it together, one way, bit/s."""
+    """Sum of the rates of its links in one direction, bit/s."""
     carries_bit_s: float
-    """What one thread got through, bit/s, without what the tunnel adds; links may ask for half."""
+    """Rate that one thread got through, bit/s, without the tunnel's headers; links may ask for half of it."""
     frame_bytes: int
-    """Of the frames that were sent."""
+    """Bytes of each frame that was sent."""
     frames_per_s: float
-    """Of these that came through, 1/s."""
+    """Frames that came through, 1/s."""
     send_us: float
-    """CPU time of the sender for each, us."""
+    """CPU time of the sender for a frame, us."""
     rtt_us: float
-    """Of a small packet, there and back, us."""
+    """Round-trip time of a small packet, us."""
     lost_share: float
-    """Of small packets."""
+    """Share of the small packets that were lost."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -63,26 +63,26 @@ class Run(MadeBy):
     """File or folder of the trace, or the generated shape and its seed."""
     seed: int
     scale: float
-    """Sigma: by what bytes and link rates were divided."""
+    """Sigma: the number that bytes and link rates were divided by."""
     value_bytes: int
     """Bytes of a value on the wire."""
     scale_chosen: str
-    """By whom sigma was chosen: by the user, or by the machine."""
+    """Origin of sigma: chosen "by the user" or "by the machine"."""
     start_s: float
     """Second of the trace at which the run begins."""
     speed: float
-    """Times as fast as the trace was recorded."""
+    """Speed of the run relative to the recorded trace."""
     hosts: int
-    """Inference nodes."""
+    """Number of inference nodes."""
     stores: int
-    """Storage nodes; 0 where nodes lend one another their memory."""
+    """Number of storage nodes; 0 if nodes lend one another their memory."""
     link_gbit_s: float
     """Rate of the nodes' links at real scale."""
     store_gbit_s: list[float] | None
     """Rates of the storage nodes' links, if they differ from the nodes'."""
     policy: str
     eviction: str
-    """Which evicted blocks the switch sends to a home: drop, value or all."""
+    """Evicted blocks that the switch sends to a home: drop, value or all."""
     fill: str
     expect: bool
     """Whether nodes announce what they will ask for."""
@@ -91,7 +91,7 @@ class Run(MadeBy):
     """Preset of the model, or the folder of the one whose KV is real."""
     scheduler: str
     ttft_slo_s: float | None
-    """Latest time to the first token that counts as in time."""
+    """Largest time to the first token that counts as in time."""
     tiers: str
     gate: bool
     """Whether nodes compare fetching with computing."""
@@ -104,26 +104,26 @@ class Run(MadeBy):
     block_bytes: int
     """Bytes of a block as it is emulated."""
     codec: str
-    """What codes the blocks, and to how much."""
+    """Codec of the blocks and the share of bytes that it stores, in words."""
     blend_share: float | None
     """Share of a blended chunk's tokens that is recomputed; null without blending."""
     stored_share: float
-    """Bytes of a stored block, as a share of the uncoded."""
+    """Bytes of a stored block over those of an uncoded one."""
     runs: dict[str, RunResult]
-    """By mode: the run whose median GET is the median of all runs of the mode."""
+    """Run of each mode whose median GET is the median of all runs of the mode."""
     repeats: dict[str, list[RunResult]] | None = None
-    """By mode: all runs, if there were several."""
+    """Runs of each mode, if there were several."""
     intervals: dict[str, dict[str, Interval]] | None = None
-    """By mode and figure, if there were several runs: the mean and its 95 % confidence interval."""
+    """Mean and 95 % confidence interval by mode and figure, if there were several runs."""
     servers: dict[str, ServerOfRun] | None = None
-    """By name, with SERVERS."""
+    """Servers by name, if SERVERS was given."""
     tunnels: list[TunnelOfRun] | None = None
-    """One for each two servers with links between them."""
+    """Tunnels between each two servers with links between them."""
 
 
 @plain_dataclass(frozen=True)
 class IncastPoint(PointOfIncast):
-    """One mode, pattern and number of nodes. Times are of emulated time, from when all nodes ask."""
+    """One mode, pattern and number of nodes; times are emulated and begin when all nodes ask."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -134,14 +134,14 @@ class Incast(MadeBy):
     switches: int
     seed: int
     scale: float
-    """Sigma: by what bytes and link rates were divided."""
+    """Sigma: the number that bytes and link rates were divided by."""
     link_gbit_s: float
     block_bytes: int
     blocks: int
-    """Blocks that each node asks for in a burst."""
+    """Number of blocks that each node asks for in a burst."""
     bursts: int
     pause_s: float
-    """Time between two bursts."""
+    """Seconds between two bursts."""
     points: list[IncastPoint]
 
 
@@ -165,28 +165,28 @@ class Engines(MadeBy):
     seed: int
     link_gbit_s: float
     scale: float
-    """Always 1: KV is as large as vLLM makes it."""
+    """Sigma, which is always 1: KV is as large as vLLM makes it."""
     value_bytes: int
     stores: int
-    """Storage nodes."""
+    """Number of storage nodes."""
     prefixes: int
     prefix_tokens: int
     suffix_tokens: int
     output_tokens: int
     own_blocks: int
-    """Blocks that an engine's own cache holds."""
+    """Number of blocks that an engine's own cache holds."""
     objects_per_block: int
     object_bytes: int
     loading: str
     pool_blocks: int
     policy: str
     rounds: int
-    """Turns of each mode, recomputing but one."""
+    """Number of turns of each mode, except recomputing, which has one."""
     tolerance: float
     """Largest difference of a log-probability that counts as equal."""
     modes: dict[str, ModeResult]
     damaged: NoticedDamage | None
-    """Null if it was not tried."""
+    """Test with damaged KV; null if it was not run."""
 
 
 @plain_dataclass(frozen=True)
@@ -196,18 +196,18 @@ class FaultCase(FaultResult):
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Faults(MadeBy):
-    """Parts of a network killed, stopped and cut off under load."""
+    """Faults under load: parts of a network are killed, stopped and cut off."""
 
     replicas: int
-    """Homes that keep each block."""
+    """Number of homes that hold each block."""
     nodes: int
     stores: int
     seconds: float
-    """Load of each case."""
+    """Seconds of load in each case."""
     rate_per_s: float
     """Operations that become due in a second."""
     fragments: int
-    """Fragments of a block."""
+    """Number of fragments of a block."""
     seed: int
     complete: bool
     """Whether all cases were run."""
@@ -216,17 +216,17 @@ class Faults(MadeBy):
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Soak(MadeBy):
-    """One network for long, under load and random faults."""
+    """One network for a long time, under load and random faults."""
 
     seed: int
     minutes: float
     rounds: list[FaultCase]
     growth: dict[str, float]
-    """By process: growth of its memory, as a share."""
+    """Growth of each process's memory, as a share."""
     files: dict[str, int]
-    """By process: files that it has open beyond those of the beginning."""
+    """Number of files that each process has open beyond those at the beginning."""
     lost_slots: int
-    """Slots of the pools that are neither free nor a block's."""
+    """Number of slots of the pools that are neither free nor part of a block."""
     wrong_blocks: int
     lost_blocks: int
     left_over: list[str]
@@ -246,7 +246,7 @@ class Intruders(MadeBy):
 
     seed: int
     flood_per_s: int
-    """Frames that the intruder sends in a second."""
+    """Number of frames that the intruder sends in a second."""
     apart: bool
     """Whether the intruder had a core of its own."""
     attacks: list[Attack]

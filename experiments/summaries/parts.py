@@ -13,11 +13,11 @@ from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Reason:
-    """What became of one program or test."""
+    """Result of one program or test, and its reason."""
 
     result: str
     reason: str
-    """Why, in the compiler's or the test's words; empty where there is nothing to say."""
+    """Reason in the compiler's or the test's words; empty if there is none."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -27,29 +27,30 @@ class Stf:
     passed: int
     failed: int
     refused: int
-    """Tests whose program the compiler refuses."""
+    """Number of tests whose program the compiler refuses."""
     tests: dict[str, Reason]
 
 
 @dataclass(kw_only=True, config=OPEN)
 class Corpus:
-    """What the compiler says of v1model programs. Any further key is a result: how many programs have it."""
+    """Results of compiling v1model programs. Any further key is a result, with the number of
+    programs that have it."""
 
     programs: int
     compiled: int
     reasons: dict[str, int]
-    """Programs by what stopped them."""
+    """Number of programs by what stopped them."""
     outcomes: dict[str, Reason]
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Mutate(Made):
-    """Small changes of the modules that keep the promises."""
+    """Small changes of the modules that keep the promises, and whether tests noticed them."""
 
     seed: int
     tried: int
     noticed: int
-    """Changes that some test noticed."""
+    """Number of changes that some test noticed."""
     mutations: list[Tried]
 
 
@@ -73,7 +74,7 @@ class KvConformance(MadeBy):
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Sensitivity:
-    """Whether the model feels its context, without which no figure counts."""
+    """Test whether the model uses its context, without which no figure counts."""
 
     perplexity: float
     shuffled_perplexity: float
@@ -84,18 +85,18 @@ class Sensitivity:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Quality:
-    """One cache on the tails of all samples, against the model's own cache."""
+    """Quality of one cache on the tails of all samples, against the model's own cache."""
 
     perplexity: float
     recall: float
-    """Share of answers that are the likeliest token."""
+    """Share of answers that are the most likely token."""
     top1_agreement: float
     kl: float
     """Mean over tokens of KL(exact || this), in nats."""
     continuation: float
-    """Tokens of a greedy continuation until the first that differs, as a share of all."""
+    """Share of a greedy continuation's tokens before the first that differs."""
     intervals: dict[str, Interval] | None = None
-    """Over several sets of documents."""
+    """Intervals of the figures over several sets of documents."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -118,7 +119,7 @@ class BlendQuality(Quality):
 
     how: str
     recomputed: float
-    """Share of the tokens."""
+    """Share of the tokens that are recomputed."""
     flops_saved: float
 
 
@@ -134,7 +135,7 @@ class Blocks(Made):
     seeds: int
     """Number of sets of documents."""
     counts: bool
-    """Whether the figures count: the model feels its context."""
+    """Whether the figures count, because the model uses its context."""
     sensitivity: Sensitivity
     shortfalls: list[str]
     codecs: list[CodecQuality]
@@ -149,9 +150,9 @@ class Median:
 
     median: float | None
     low: float | None
-    """The lowest."""
+    """Lowest figure."""
     high: float | None
-    """The highest."""
+    """Highest figure."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -166,7 +167,7 @@ class EngineRates:
     p99_us: Median
     generator_limited: Median
     lossless_ratio_to: dict[str, Median]
-    """By another engine: ratios within each round."""
+    """Ratios within each round, by the other engine."""
     overload_ratio_to: dict[str, Median]
     rounds: list[dict[str, float | bool | None]]
     """The same figures in each round."""
@@ -174,7 +175,7 @@ class EngineRates:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class BenchSwitch(Made):
-    """Packets a second of the engines, taking turns."""
+    """Packets a second of the engines, which take turns."""
 
     seed: int
     rounds: int
@@ -187,24 +188,24 @@ class BenchSwitch(Made):
     generator_sink_per_s: float | None
     """Packets a second that the generator sends into a sink; null if not measured."""
     control: dict[str, ControlFigures]
-    """By engine."""
+    """Control figures by engine."""
     workloads: dict[str, dict[str, EngineRates]]
-    """By workload and engine."""
+    """Rates by workload and engine."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class BenchTables(Made):
-    """What large tables cost the switch."""
+    """Costs of large tables in the switch."""
 
     seed: int
     rounds: int
     packet_ns: dict[str, list[float]]
-    """By case: time of a packet in each round."""
+    """Nanoseconds of a packet in each round, by case."""
     inserts_per_s: dict[str, float]
     ports: dict[str, dict[str, dict[str, float]]]
-    """By case and engine: figures on veth cables."""
+    """Figures on veth cables, by case and engine."""
     writes: dict[str, dict[int, list[float]]]
-    """By engine and entries of a Write: P4Runtime inserts a second."""
+    """P4Runtime inserts a second, by engine and number of entries in a Write."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -215,31 +216,31 @@ class BenchHosts(MadeBy):
     blocks: int
     block_bytes: int
     chain: int
-    """Blocks of a chain."""
+    """Number of blocks of a chain."""
     link_mbit_s: float
     rounds: dict[str, list[dict[str, float]]]
-    """By work, mode and core: the figures of each round."""
+    """Figures of each round, by work, mode and core."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class BenchValues(Made):
-    """What a byte costs by the size of values."""
+    """Cost of a byte by the size of values."""
 
     rounds: int
     seconds: float
     ns_a_byte: dict[int, list[dict[str, float]]]
-    """By size of a value: CPU time of a byte in each round, by part and work."""
+    """CPU nanoseconds of a byte in each round, by size of a value, and by part and work."""
     ratios: dict[int, dict[str, float]]
-    """By size of a value: ratios of medians."""
+    """Ratios of medians, by size of a value."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class BenchEmulation(Made):
-    """The largest load that the machine keeps up with."""
+    """Largest load that the machine keeps up with."""
 
     seed: int
     topology: str
     blast: Blast
-    """Bare datagrams, without Weir."""
+    """Rates of bare datagrams, without Weir."""
     sizes: dict[int, Measured]
-    """By number of nodes."""
+    """Measurements by number of nodes."""

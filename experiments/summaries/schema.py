@@ -53,7 +53,7 @@ def schema(kind: type) -> dict[str, Any]:
         entry.pop("title", None)
         entry["description"] = _about(told[name])
         if not is_pydantic_dataclass(told[name]):
-            entry["required"] = list(entry["properties"])  # written with asdict: defaults, too
+            entry["required"] = list(entry["properties"])  # written with asdict, which writes defaults too
         for key, value in entry.get("properties", {}).items():
             value.pop("title", None)
             value.pop("default", None)
@@ -64,7 +64,7 @@ def schema(kind: type) -> dict[str, Any]:
 
 @cache
 def texts(kind: type) -> dict[str, str]:
-    """Return the text below each field of a dataclass, those that it inherits, too."""
+    """Return the text below each field of a dataclass, with those of inherited fields."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         if dataclasses.is_dataclass(one):
@@ -78,7 +78,7 @@ def texts(kind: type) -> dict[str, str]:
 
 
 def _dataclasses(kind: Any) -> Iterator[type]:
-    """All dataclasses that a type is made of, itself first; one may come more than once."""
+    """Yield all dataclasses that a type is made of, itself first; one may come more than once."""
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         yield kind
         for hint in get_type_hints(kind).values():
@@ -96,7 +96,7 @@ def _about(kind: type) -> str:
 
 
 def page() -> str:
-    """Return the page: a table of keys for each experiment, then those that several have parts of."""
+    """Return the page: a table of keys for each experiment, then the tables that several of them use."""
     parts = [HEAD]
     for name, kind in SUMMARIES.items():
         link = f"[schema](schemas/{_file(name)})"
@@ -119,7 +119,7 @@ def _rows(kind: type) -> str:
 
 
 def _type(value: dict[str, Any]) -> str:
-    """A type of a schema in a few words."""
+    """Return a type of a schema in a few words."""
     if "$ref" in value:
         return f"`{value['$ref'].rpartition('/')[2]}`"
     if "anyOf" in value:

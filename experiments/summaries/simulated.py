@@ -15,7 +15,7 @@ from experiments.tiers.scenarios import Result as TiersPlayed
 
 @dataclass(frozen=True, kw_only=True, config=DESCRIBED)
 class ReplayedTrace(Replayed):
-    """The same, with its trace where there are several."""
+    """Result of one policy at one pool size; it has its trace if there are several."""
 
     trace: str | None = None
 
@@ -31,7 +31,7 @@ class Policies:
 
 @plain_dataclass(frozen=True, kw_only=True)
 class TiersOfTrace(TiersPlayed):
-    """The same, with its trace."""
+    """Result of one combination on one trace."""
 
     trace: str
 
@@ -41,7 +41,7 @@ class Tiers(Made):
     """Traces simulated in the whole hierarchy."""
 
     options: Anything
-    """All keys of the command, as it was given them."""
+    """All options of the command with their values."""
     results: list[TiersOfTrace]
 
 
@@ -56,23 +56,23 @@ class Ratio:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class ClaimRecord:
-    """What one system does over another on the same traffic."""
+    """Ratios of one system's figures to another's on the same traffic."""
 
     traffic: str
     condition: str
-    """What is special about the traffic."""
+    """Condition of the traffic that makes it special."""
     system: str
     over: str
-    """The system that it is compared with."""
+    """Name of the system that it is compared with."""
     memory: str
     """Memory of the system's pool."""
     seeds: int
     cache_dollars_per_hour: list[float]
-    """Of the system, and of the one that it is compared with."""
+    """Cost of the system, and of the one that it is compared with."""
     ttft_mean_s: Ratio
     ttft_p99_s: Ratio
     group_ttft_s: Ratio
-    """Until the last reader of a group had its first token."""
+    """Time until the last reader of a group had its first token."""
     sessions_per_hour: Ratio
     sent_gb: Ratio
     """Bytes that left storage nodes."""
@@ -90,10 +90,10 @@ class ClaimCell:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Claims(MadeBy):
-    """What merging and pools are worth where many readers need the same blocks."""
+    """Benefit of merging and pools if many readers need the same blocks."""
 
     seed: int
-    """The first one."""
+    """First seed."""
     seeds: int
     """Number of seeds."""
     requests: int
@@ -108,7 +108,7 @@ class Times:
     mean: float | None
     low: float | None
     high: float | None
-    """Bounds of the mean's 95 % confidence interval."""
+    """Upper bound of the mean's 95 % confidence interval."""
     p50: float | None
     p50_low: float | None
     p50_high: float | None
@@ -148,31 +148,31 @@ class StudyPoint(Times):
     nodes: int
     stores: int
     decode: str
-    """Where tokens are decoded: apart, or batched with the prefills."""
+    """Place where tokens are decoded: apart, or batched with the prefills."""
     requests: int
     seeds: list[int]
     start: Times
-    """First half of the arrivals."""
+    """Times to the first token in the first half of the arrivals."""
     steady: Times
-    """Second half of the arrivals."""
+    """Times to the first token in the second half of the arrivals."""
     time_per_output_token: Times
     between_tokens: Times
     end_to_end: Times
     start_extra_wait_s: MeanTime
     over_recomputing: Over | None = None
     over_the_same_without: Over | None = None
-    """Compared with the same system and a switch that only forwards."""
+    """Times over those of the same system with a switch that only forwards."""
     hour_without_its_start: Times | None = None
-    """In the sweep over an hour."""
+    """Times to the first token of an hour without its first twelfth; only in the sweep over an hour."""
     cost_per_hour: float
-    """Dollars for what caches."""
+    """Dollars an hour for what caches."""
     total_cost_per_hour: float
-    """Dollars for all of it."""
+    """Dollars an hour for everything."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class CoarseComparison:
-    """A comparison whose interval stayed wider than wanted, as the budget of minutes ended."""
+    """A comparison whose interval stayed wider than wanted, with all seeds or because the time ended."""
 
     name: str
     seeds: int
@@ -181,7 +181,7 @@ class CoarseComparison:
 
 @dataclass(kw_only=True, config=OPEN)
 class Study:
-    """Where the pool pays. Any further key is a table of the report: a list of rows by column."""
+    """Study of where the pool pays. Any further key is a table of the report: a list of rows by column."""
 
     about: Anything
     """Revision, engine, seeds, and how to read the figures, in words."""
@@ -195,7 +195,7 @@ class LiteratureRow:
 
     source: str
     row: str
-    """The system or setting."""
+    """System or setting."""
     figure: str
     published: float
     simulated: float
@@ -225,11 +225,11 @@ class Validate(Made):
     """The simulator against the emulator and the literature."""
 
     revisions: dict[str, str | None]
-    """Revision by which each of the two lists was made."""
+    """Revision that made each of the two lists."""
     literature: list[LiteratureRow]
     emulator: list[EmulatorRow]
     overloaded: list[str]
-    """Scenarios in which the machine did not keep up, so their rows do not count."""
+    """Plays in which the machine did not keep up, so their rows do not count."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -241,7 +241,7 @@ class WorthCell:
     """Memory of the pool, in uncoded blocks of 512 tokens."""
     codec: str
     reuse: str
-    """Prefixes alone, or blended chunks, too: prefix or blend."""
+    """Way of reuse: "prefix" for prefixes only, or "blend" for blended chunks as well."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -253,40 +253,40 @@ class WorthFigures(WorthCell):
     found: Interval
     """Blocks that were not computed, as a share of all."""
     egress_tb: Interval
-    """Sent by storage nodes."""
+    """Terabytes that storage nodes sent."""
     ttft_mean_ms: Interval
     ttft_p50_ms: Interval
     ttft_p99_ms: Interval
     gpu_s: Interval
-    """GPU time of prefill and blending."""
+    """GPU seconds of prefill and blending."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Compressed(WorthCell):
-    """What compressing is worth."""
+    """Benefit of compressing."""
 
     than_plain_ms: Interval
     """Mean time to the first token less that of the same memory with plain blocks."""
     beats_plain_blocks: int
-    """Largest plain pool that is slower, in blocks; 0 for none."""
+    """Size of the largest plain pool that is slower, in blocks; 0 for none."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Blended(WorthCell):
-    """What blending is worth."""
+    """Benefit of blending."""
 
     than_prefix_ms: Interval
-    """Mean time to the first token less that of reusing prefixes alone."""
+    """Mean time to the first token less that of reusing prefixes only."""
     than_prefix_gpu: Interval
-    """GPU time over that of reusing prefixes alone, less 1."""
+    """GPU time over that of reusing prefixes only, less 1."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Worth:
-    """When compressing is better than a larger pool, and blending than recomputing."""
+    """Comparison of compressing with a larger pool, and of blending with recomputing."""
 
     about: Anything
-    """Model, GPU, keys of the cluster, seeds, revision and engine."""
+    """Model, GPU, options of the cluster, seeds, revision and engine."""
     cells: list[WorthFigures]
     compressed: list[Compressed]
     blended: list[Blended]
@@ -302,5 +302,5 @@ class SimulateFaults(Made):
     cpu_s: float
     virtual_s: float
     counts: dict[str, int]
-    """Operations by what became of them, and faults, over all runs."""
+    """Number of operations by outcome, and of faults, over all runs."""
     outcomes: list[FaultyRun]

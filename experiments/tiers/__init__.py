@@ -1,1 +1,1 @@
-"""Replays of traces through the whole hierarchy: GPU memory, DRAM, pool, remote DRAM, SSD, recompute."""
+"""Simulations of traces in the whole hierarchy: GPU memory, DRAM, pool, remote DRAM, SSD, recomputing."""

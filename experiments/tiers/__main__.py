@@ -1,4 +1,4 @@
-"""`make tiers`: simulate traces in the whole hierarchy, then report, write and plot."""
+"""`make tiers`: simulate traces in the whole hierarchy; print, plot and write the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workload.trace import Trace
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; return its exit code, 2 where it was asked for what cannot be."""
+    """Run the command and return its exit code: 2 for options, traces or files that cannot be used."""
     return run_command(arguments, parse_options, _run, interrupted="interrupted")
 
 

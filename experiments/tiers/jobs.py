@@ -1,4 +1,4 @@
-"""All simulations of a run."""
+"""The simulations of a run, and their execution in parallel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.tiers.scenarios import Result, play
 from workload.trace import Trace
 
 Job = tuple[int, str, str, str]
-"""A trace by its place in the run, a rule, a gate, a prefetch."""
+"""Index of the trace in the run, rule, gate and prefetch."""
 
 
 def make_jobs(traces: int, options: TiersOptions) -> list[Job]:
@@ -22,7 +22,7 @@ def make_jobs(traces: int, options: TiersOptions) -> list[Job]:
 def run_jobs(
     jobs: Sequence[Job], traces: Sequence[Trace], options: TiersOptions, done: Callable[[], None]
 ) -> list[Result]:
-    """Results in the order of the jobs; `done` is called after each."""
+    """Return the results in the order of the jobs; `done` is called after each."""
 
     def run(job: Job) -> Result:
         trace, tiers, gate, prefetch = job

@@ -1,4 +1,4 @@
-"""What a run is asked to do."""
+"""Options of `make tiers`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workload.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """How early what is fetched is asked for, as fields of a scenario's nodes."""
+    """Time at which a node asks for what it fetches, as fields of a scenario's nodes."""
 
     help: str
     loading: str
@@ -41,40 +41,40 @@ PREFETCHES = {
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TiersOptions(TraceOptions):
-    """One run; sizes and rates are real ones."""
+    """Traces, combinations and cluster of one run; sizes and rates are real ones."""
 
     shapes: tuple[Annotated[str, OneOf(SHAPES)], ...] = ("chat",)
     """Generated shapes, by commas."""
     requests: Annotated[int, Within(1, 10_000_000)] = 12_000
-    """Requests of each generated trace."""
+    """Number of requests of each generated trace."""
     seed: Annotated[int, Within(0, 2**31)] = DEFAULT_SEED
-    """Of generator, scheduler and policy."""
+    """Seed of generator, scheduler and policy."""
     load: Annotated[float, Within(0.01, 1000)] = 1.0
-    """Requests come so many times as fast as in the trace."""
+    """Rate of the requests, relative to the trace's own."""
     tiers: tuple[Annotated[str, OneOf(RULES)], ...] = tuple(RULES)
     """Rules between GPU memory and DRAM."""
     gate: tuple[Annotated[str, OneOf(GATES)], ...] = GATES
-    """Always fetch, or compare with computing first."""
+    """Gates to compare: always fetch, or compare with computing first."""
     prefetch: tuple[Annotated[str, OneOf(PREFETCHES)], ...] = tuple(PREFETCHES)
-    """How early blocks are asked for."""
+    """Times at which blocks are asked for."""
     hosts: Annotated[int, Within(1, 256)] = 8
-    """Inference nodes."""
+    """Number of inference nodes."""
     scheduler: Annotated[str, OneOf(PLANNED)] = "random"
-    """Which node serves a request."""
+    """Scheduler, which chooses the node of a request."""
     gpu_blocks: Annotated[int, Within(1, 10_000_000)] = 400
-    """Blocks of GPU memory a node."""
+    """Number of blocks in GPU memory of a node."""
     dram_blocks: Annotated[int, Within(0, 10_000_000)] = 3_000
-    """Blocks of DRAM a node."""
+    """Number of blocks in DRAM of a node."""
     policy: Annotated[str, OneOf(POLICY_NAMES)] = "reuse"
     """Policy of the pool."""
     pool_blocks: Annotated[int, Within(0, 10_000_000)] = 3_000
-    """Blocks that the switch's pool holds; 0: no pool."""
+    """Number of blocks that the switch's pool holds; 0: no pool."""
     stores: Annotated[int, Within(1, 256)] = 2
-    """Storage nodes."""
+    """Number of storage nodes."""
     store_blocks: Annotated[int, Within(1, 10_000_000)] = 10_000
-    """Blocks of DRAM a storage node."""
+    """Number of blocks in DRAM of a storage node."""
     ssd_blocks: Annotated[int, Within(0, 100_000_000)] = 100_000
-    """Blocks of SSD a storage node."""
+    """Number of blocks on SSDs of a storage node."""
     ssd_gbyte_s: Annotated[float, Within(0.001, 1e5), Variable("SSD_GBYTE")] = 12.0
     """Rate of a storage node's SSDs, GB/s."""
     link_gbit_s: Annotated[float, Within(0.001, 1e5), Variable("LINK_GBIT")] = 200.0
@@ -84,12 +84,12 @@ class TiersOptions(TraceOptions):
     gpu: Annotated[str, OneOf(GPUS)] = "h800"
     """GPUs of a node."""
     jobs: Annotated[int, Within(1, 256)] = min(8, whole_cores())
-    """Simulations at once."""
+    """Number of simulations at once."""
     results: Path = Path("results/tiers")
     """Folder for the results."""
 
     def traces(self) -> list[Trace]:
-        """Return those to play; raises TraceError or GenerateError."""
+        """Return the trace of the given file, or all generated shapes; raises TraceError or GenerateError."""
         given = self.read_trace(self.seed)
         if given is not None:
             return [given]
@@ -98,6 +98,6 @@ class TiersOptions(TraceOptions):
 
 
 def parse_options(arguments: Sequence[str]) -> TiersOptions:
-    """Options from the command line and the environment; raises OptionError."""
+    """Return the options from the command line and the environment; raises OptionError."""
     description = "Simulate traces in the whole hierarchy, under each rule, gate and prefetch."
     return read(TiersOptions, arguments, "weir tiers", description)

@@ -1,4 +1,4 @@
-"""results/tiers/report.html."""
+"""The page results/tiers/report.html."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _TITLES = (
 
 
 def write_page(options: TiersOptions, results: Mapping[str, Sequence[Result]]) -> Path:
-    """Write the page, a section a trace; return its path. A simulation has no machine that could be too
-    slow."""
+    """Write the page with one section for each trace, and return its path.
+
+    Simulations run in virtual time, so that the page has no warning about a slow machine.
+    """
     about = {"seed": options.seed, "revision": revision(), "engine": engine(), "policy": options.policy}
     sections = []
     for trace, rows in results.items():

@@ -1,4 +1,4 @@
-"""A plot of a run: where blocks came from, and the time to first token, of every combination."""
+"""Plots of a run: sources of the blocks and time to first token, of every combination."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COLOURS = dict(zip(SOURCES, ("#1b6ca8", "#6db3dd", "#2a9d5c", "#f2b134", "#b9b9
 
 
 def plot_trace(folder: Path, trace: str, results: Sequence[Result]) -> None:
-    """Draw one line of bars a combination, as PNG and SVG."""
+    """Draw one line of bars for each combination, as PNG and SVG."""
     height = 1.6 + 0.28 * len(results)
     figure, (where, ttft) = panels(1, 2, (11, height), sharey=True)
     names = [f"{r.tiers}, {r.gate}, {r.prefetch}" for r in results]

@@ -47,7 +47,8 @@ _TABLES = {"where blocks came from": _WHERE, "seconds": _TIME, "terabytes": _MOV
 
 
 def print_report(console: Console, results: Results) -> None:
-    """Per trace: where blocks came from, what that saved, and what moved for it."""
+    """Print for each trace where blocks came from, the time that it took or saved, and
+    the bytes that moved."""
     for trace, rows in results.items():
         for title, columns in _TABLES.items():
             _print(console, f"{Path(trace).name}: {title}", rows, columns)
@@ -73,7 +74,7 @@ def _print(console: Console, title: str, rows: Sequence[Result], columns: Sequen
 
 
 def write_results(path: Path, options: TiersOptions, results: Results) -> None:
-    """Write all results, each with its trace, and what they were made with."""
+    """Write all results with their traces, and the options that they were made with."""
     about = {
         name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()
     }

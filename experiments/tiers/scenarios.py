@@ -1,4 +1,4 @@
-"""The scenarios of a run, one a trace, rule, gate and prefetch, and what the simulator says of each."""
+"""Scenarios of a run, one for each trace, rule, gate and prefetch, and their results."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from workload.cost import make_cost_model
 from workload.trace import Trace
 
 SEGMENTS = 8
-"""Pieces of a block behind its probe: windows of a few fragments let few whole blocks through at once."""
+"""Number of pieces of a block behind its probe: with few fragments in a window, few whole
+blocks pass at once."""
 
 __all__ = ["SOURCES", "Result", "make_scenario", "play"]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one combination did; the fields of results/tiers/summary.json."""
+    """Result of one combination; its fields are those of results/tiers/summary.json."""
 
     tiers: str
     gate: str
     prefetch: str
     blocks: dict[str, int]
-    """By where they came from."""
+    """Number of blocks by source."""
     block_bytes: float
     ssd_reads: int
-    """Blocks that storage nodes read from SSD, for whomever."""
+    """Number of blocks that storage nodes read from SSD, for any reason."""
     saved_prefill_s: float
     fetch_s: float
-    """Sum over requests, from asking to the last block."""
+    """Seconds from asking to the last block, summed over requests."""
     storage_bytes: float
-    """That left storage nodes, with headers."""
+    """Bytes that left storage nodes, with headers."""
     pool_bytes: float
-    """That switches served, with headers."""
+    """Bytes that switches served, with headers."""
     copied_down_bytes: float
-    """Written from GPU memory to DRAM."""
+    """Bytes written from GPU memory to DRAM."""
     refused_blocks: int
-    """Not fetched as computing was faster."""
+    """Number of blocks that were not fetched because computing them was faster."""
     ttft_mean_s: float
     ttft_p50_s: float
     ttft_p99_s: float
 
 
 def make_scenario(trace: Trace, options: TiersOptions, tiers: str, gate: str, prefetch: str) -> Scenario:
-    """Return the scenario of a trace under a rule, a gate and a prefetch; it is played from its first request
-    on, all cold."""
+    """Return the scenario of a trace under a rule, a gate and a prefetch; it begins with empty memories."""
     block_bytes = make_cost_model(options.model, options.gpu, trace.block_tokens).block_bytes
 
     def gigabytes(blocks: int) -> float:
@@ -89,7 +89,7 @@ def make_scenario(trace: Trace, options: TiersOptions, tiers: str, gate: str, pr
 
 
 def play(trace: Trace, options: TiersOptions, tiers: str, gate: str, prefetch: str) -> Result:
-    """Simulate one combination; ScenarioError where it is impossible."""
+    """Simulate one combination and return its result; raises ScenarioError if it is impossible."""
     found = simulate(make_scenario(trace, options, tiers, gate, prefetch))
     return Result(
         tiers,
@@ -111,5 +111,5 @@ def play(trace: Trace, options: TiersOptions, tiers: str, gate: str, prefetch: s
 
 
 def _shape(trace: Trace) -> str:
-    """A generated trace has the name of its shape in front."""
+    """Return the shape of a generated trace, whose name begins with it."""
     return trace.name.split()[0]

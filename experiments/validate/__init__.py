@@ -1,1 +1,1 @@
-"""Is the simulator to be believed? Against the packet-level emulation, and against published figures."""
+"""Validation of the simulator, against the packet-level emulation and against published figures."""

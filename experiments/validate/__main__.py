@@ -1,6 +1,6 @@
 """make validate: the simulator against the packet-level emulator (needs root) and against the literature.
 
-The machine is measured before and after each play, and the simulator given what it took.
+The machine is measured before and after each play on the emulator, and the simulator uses its measured times.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ INCAST_SPEED = 1.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: the tables are made, whatever they say; 2: they could not be."""
+    """Run the comparisons and return the exit code: 0 if the tables are written, whatever
+    they say, else 2."""
     return run_command(arguments, lambda given: parse_options(given, "weir validate", __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: ValidateOptions) -> int:
     if options.trace is not None:
-        prepare(star(options.trace, options.requests))  # a trace that can't be used is refused at once
+        prepare(star(options.trace, options.requests))  # refuses an unusable trace at once
     parts = list(_sections(options, screen))
     write(options.results, parts)
     for part in parts:
@@ -60,7 +61,7 @@ def _sections(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
 
 
 def _literature(options: ValidateOptions, screen: Screen) -> Iterator[tuple[str, str, Iterable[Row]]]:
-    """Whose figures, from where, and the rows as they are simulated."""
+    """Yield for each publication its name, the source, and the rows, which are simulated as they are read."""
     yield "Mooncake's arithmetic", "Mooncake, FAST'25, section 3.1", mooncake.arithmetic()
     yield "Beluga", "Beluga, arXiv 2511.20172v2, second-hand", literature.beluga()
     yield "ShadowServe", "ShadowServe, arXiv 2509.16857, partly second-hand", literature.shadowserve()
@@ -117,7 +118,7 @@ def _comparisons(options: ValidateOptions, screen: Screen, opened: Open) -> Iter
 
 
 def _watched(rows: Iterable[Row], screen: Screen) -> Iterator[Row]:
-    """Say which scenario is being simulated."""
+    """Yield the rows, and print which scenario was simulated."""
     last = ""
     for row in rows:
         if row.what != last:

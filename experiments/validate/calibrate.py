@@ -1,10 +1,10 @@
-"""How fast the machine is at this moment, and the simulator's machine that follows from it.
+"""Measurement of the machine's speed at this moment, and the simulator's machine that follows from it.
 
-One machine is not always as fast: in some hours its hosts took 0.7 times as long as when the costs in
-`MEASURED` were measured, in others 1.4 times, and rests and entries did not change with them. So it is
+The speed of one machine varies. In some hours its hosts took 0.7 times as long as when the costs in
+`MEASURED` were measured, in others 1.4 times; rests and entries did not change with them. So the machine is
 measured before and after each play, in about twelve seconds, and the play is compared with a simulator that
-has these costs. What can't be measured by itself in that time (a switch that is awake, hops, a block's own
-costs) is taken to be slower as hosts are.
+has these costs. Some costs cannot be measured separately in that time: a switch that is awake, hops, a
+block's own costs. They are scaled as the hosts' costs are.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ from simulator.machine_costs import MEASURED, MachineCosts
 
 ROUNDS: Final = 3
 FRAGMENTS: Final = 8
-"""Of 512 bytes in a block of the measurement."""
+"""Number of fragments of 512 bytes in a block of the measurement."""
 CHAIN: Final = 6
-"""Blocks that are asked for after a rest."""
+"""Number of blocks that are asked for after a rest."""
 LISTS: Final = (2, 24, 64)
-"""Digests in the lists whose entries are waited for."""
+"""Numbers of digests in the lists whose entries are waited for."""
 LISTS_EACH: Final = 5
 RESTS: Final = 7
-"""Of the switch."""
+"""Number of measured rests of the switch."""
 DRIFT: Final = 0.2
-"""A machine whose hosts or entries took so much longer or shorter after a play than before it drifted."""
+"""Relative change of the hosts' or entries' times during a play above which the machine drifted."""
 _BENCH: Final = ("-m", "hostlib.tools.bench", "--receive-one-by-one", "--block-bytes", "4096")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the machine took for each of these, in seconds. The defaults go with `MEASURED`."""
+    """Times of the machine, in seconds; the defaults go with `MEASURED`."""
 
     node_alone_s: float = 13.1e-6
-    """CPU time of a node for a fragment, one block of 8 at a time."""
+    """CPU seconds of a node for a fragment, one block of 8 at a time."""
     store_alone_s: float = 8.7e-6
     node_chain_s: float = 3.1e-6
-    """The same in chains of 24 blocks."""
+    """CPU seconds of a node for a fragment in chains of 24 blocks."""
     store_chain_s: float = 2.2e-6
     node_rest_s: float = 0.64e-3
-    """CPU time that a chain of 6 blocks costs a node more after it rested for 100 ms, its timer included."""
+    """CPU seconds that a chain of 6 blocks costs a node more after a rest of 100 ms, its timer included."""
     get_rest_s: float = 0.33e-3
-    """How much longer a GET of that chain takes from its first request on: node and store rested."""
+    """Seconds that a GET of that chain takes longer, from its first request on, if node and store rested."""
     switch_rest_s: float = MEASURED.switch_cold_s
-    """How much longer a packet takes through a switch that rested as long."""
+    """Seconds that a packet takes longer through a switch that rested as long."""
     entries_s: float = 2.5e-3
-    """From a list of digests to its entries."""
+    """Seconds from a list of digests to its entries, without the part for each digest."""
     entry_digest_s: float = 56e-6
-    """… longer for each digest in it."""
+    """Seconds from a list to its entries for each digest in it."""
 
     @property
     def slower(self) -> float:
-        """Return how many times as long hosts that are busy take as with `MEASURED`."""
+        """Return how many times as long busy hosts take as with `MEASURED`."""
         return geometric_mean(
             getattr(self, name) / getattr(USUAL, name)
             for name in ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
         )
 
     def entries_after_s(self, digests: int) -> float:
-        """From a list of so many to its entries."""
+        """Return the seconds from a list of `digests` digests to its entries."""
         return self.entries_s + digests * self.entry_digest_s
 
     def costs(self) -> MachineCosts:
@@ -79,7 +79,7 @@ class Reading:
             slowdown=MEASURED.slowdown,
             switch_wake_s=MEASURED.switch_wake_s * slower,
             switch_packet_s=MEASURED.switch_packet_s * slower,
-            # A block by itself costs a storage node two wake-ups more than one of many.
+            # A block on its own costs a storage node two wake-ups more than one of many.
             host_wake_s=(self.store_alone_s - self.store_chain_s) * FRAGMENTS / 2,
             node_fragment_s=self.node_chain_s,
             store_fragment_s=self.store_chain_s,
@@ -98,10 +98,10 @@ class Reading:
 
 USUAL: Final = Reading()
 TYPICAL_LIST: Final = 20
-"""Digests."""
+"""Number of digests in a typical list."""
 Played = TypeVar("Played")
 Calibrate = Callable[[], Reading]
-"""Measures the machine."""
+"""Function that measures the machine."""
 
 
 def mean_of(readings: Sequence[Reading]) -> Reading:
@@ -111,7 +111,10 @@ def mean_of(readings: Sequence[Reading]) -> Reading:
 
 
 def drift(before: Reading, after: Reading) -> float:
-    """By which share hosts, or the entries of a usual list, took longer after a play; negative: shorter."""
+    """Return the share by which hosts, or the entries of a typical list, took longer after a play.
+
+    It is the larger change of the two, and negative if they took less time.
+    """
     changes = (
         after.slower / before.slower - 1,
         after.entries_after_s(TYPICAL_LIST) / before.entries_after_s(TYPICAL_LIST) - 1,
@@ -120,7 +123,7 @@ def drift(before: Reading, after: Reading) -> float:
 
 
 def calibrate() -> Reading:
-    """Measure, in about twelve seconds; needs root. Raises ExperimentError."""
+    """Measure the machine in about twelve seconds; needs root. Raises ExperimentError."""
     rounds = [_Round.measured() for _ in range(ROUNDS)]
     hosts = {entry.name: median(getattr(each, entry.name) for each in rounds) for entry in fields(_Round)}
     return Reading(**hosts, **_control())
@@ -128,7 +131,7 @@ def calibrate() -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What hosts take: fields of `Reading`."""
+    """Times of hosts in one round; the fields are those of `Reading`."""
 
     node_alone_s: float
     store_alone_s: float
@@ -154,7 +157,7 @@ class _Round:
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """CPU time of both ends for a fragment, and the median GET."""
+    """CPU time of both ends for a fragment, and the median GET, in seconds."""
 
     node_s: float
     store_s: float
@@ -162,7 +165,7 @@ class _Hosts:
 
     @classmethod
     def of(cls, chain: int, chains: int, pause_ms: int = 0) -> _Hosts:
-        """So many chains of so many blocks."""
+        """Measure `chains` chains of `chain` blocks each, with a pause between them."""
         given = ("--chain", f"{chain}", "--blocks", f"{chain * chains}", "--pause-ms", f"{pause_ms}")
         done = subprocess.run((sys.executable, *_BENCH, *given), capture_output=True, text=True, check=False)
         if done.returncode:
@@ -176,16 +179,16 @@ class _Hosts:
 
 
 class Calibrations:
-    """Measures the machine before and after each of several plays that follow each other."""
+    """Measurements of the machine before and after each of several consecutive plays."""
 
     def __init__(self, calibrate: Calibrate | None) -> None:
-        """None: nothing is measured."""
+        """Take the function that measures; with None, nothing is measured."""
         self._calibrate = calibrate
         self._last: Reading | None = None
-        """After the play before, which is also before the next."""
+        """Reading after the last play, which is also the one before the next."""
 
     def around(self, play: Callable[[], Played]) -> tuple[Played, tuple[Reading, ...]]:
-        """Return what was played, and the machine before and after it."""
+        """Play and return the result, with the machine's readings before and after."""
         if self._calibrate is None:
             return play(), ()
         before = self._last or self._calibrate()
@@ -199,7 +202,7 @@ class CalibrationError(ExperimentError):
 
 
 def _control() -> dict[str, float]:
-    """Of switch and controller: fields of `Reading`."""
+    """Measure switch and controller; return fields of `Reading`."""
     with (
         tempfile.TemporaryDirectory(prefix="weir-calibrate-") as directory,
         Bench(Path(directory), LISTS_EACH * sum(LISTS)) as bench,

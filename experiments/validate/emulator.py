@@ -22,15 +22,15 @@ from topologies.network import Network
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 BLOCKS_TOLERANCE = 0.10
-"""Of the blocks that the emulator found in the same tier."""
+"""Largest relative deviation from the number of blocks that the emulator found in the same tier."""
 TIMES_TOLERANCE = {"mean": 0.10, "p50": 0.10, "p99": 0.20}
 DRAWN_PLAY_S = 20.0
-"""How long the requests of a drawn scenario take to come on the emulator, at most."""
+"""Longest time, in seconds, over which the requests of a drawn scenario come on the emulator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One scenario in both worlds."""
+    """One scenario on the emulator and in the simulator."""
 
     scenario: str
     pool: bool
@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Yield the comparison figure by figure."""
+        """Return the comparison, figure by figure."""
         return tuple(_rows(self.name, self.emulated, self.simulated))
 
 
@@ -56,7 +56,7 @@ def star(trace: Path, requests: int | None) -> Scenario:
 
 
 def incast(folder: Path) -> Scenario:
-    """Return the scenario of the incast, its trace written to a folder."""
+    """Return the scenario of the incast; its trace is written to a folder."""
     scenario, _ = load_scenario(SCENARIOS / "emulator-incast.toml")
     nodes = scenario.nodes.count
     trace = write_incast(folder / "incast.jsonl", nodes, scenario.workload.simulated_requests // nodes)
@@ -71,7 +71,10 @@ def compare(
     opened: Open = Network,
     calibrate: Calibrate | None = None,
 ) -> Iterator[Comparison]:
-    """Play without and with the pool; `calibrate` measures the machine before and after each play."""
+    """Play without and with the pool, and yield both comparisons.
+
+    `calibrate` measures the machine before and after each play.
+    """
     emulator, calibrations = Emulator(scenario, sigma, speed), Calibrations(calibrate)
     played: list[Measured] = []
     for pool in (False, True):
@@ -89,9 +92,9 @@ def compare_drawn(
     opened: Open = Network,
     calibrate: Calibrate | None = None,
 ) -> Iterator[Comparison]:
-    """Yield the scenario of this number; what was played already is taken from the folder."""
+    """Yield both comparisons of the scenario with this number; earlier plays are read from the folder."""
     scenario = draw(number)
-    # Requests must come within DRAWN_PLAY_S; what comes slowly anyhow is played as it comes.
+    # Requests must come within DRAWN_PLAY_S. If they do at real speed, they are played at it.
     speed = max(1.0, Emulator(scenario, sigma, 1.0).arrivals_s / DRAWN_PLAY_S)
     emulator, calibrations = Emulator(scenario, sigma, speed), Calibrations(calibrate)
     played: list[Measured] = []
@@ -107,7 +110,10 @@ def compare_drawn(
 
 
 def _compared(name: str, emulator: Emulator, played: Sequence[Measured]) -> Iterator[Comparison]:
-    """Each with what is simulated on its machine. Not before all are played: simulating takes a core."""
+    """Yield each play with the simulation of its machine.
+
+    Nothing is simulated before all are played, because simulating takes a core.
+    """
     for pool, measured in zip((False, True), played, strict=True):
         yield Comparison(name, pool, measured, simulate(emulator.matched(pool, measured.costs)))
 
@@ -117,7 +123,7 @@ def _name(scenario: str, pool: bool) -> str:
 
 
 def _rows(name: str, measured: Measured, simulated: SimResult) -> Iterator[Row]:
-    """The figures with a tolerance, then others for information."""
+    """Yield the figures with a tolerance, then others for information."""
     for source in SOURCES:
         yield Row(
             name, f"blocks: {source}", measured.blocks[source], simulated.blocks[source], BLOCKS_TOLERANCE

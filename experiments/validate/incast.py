@@ -9,11 +9,13 @@ DOCUMENT_BLOCKS = 24
 BLOCK_TOKENS = 512
 ROUND_MS = 1500
 FIRST_MS = 1250
-"""Rounds begin off the full half seconds, at which all processes report and the watch looks."""
+"""Milliseconds at which the first round begins: rounds avoid the half seconds, at
+which all processes report."""
 
 
 def write_incast(path: Path, nodes: int, rounds: int) -> Path:
-    """Write the trace: what is stored comes at time 0, the rounds follow, each with a document of its own."""
+    """Write the trace and return its path: documents are stored at time 0, then each round asks
+    for its own one."""
     stored = [(0, _document(number)) for number in range(rounds)]
     asked = [
         (FIRST_MS + ROUND_MS * number, [*_document(number), (rounds + number) * 1000 + node])

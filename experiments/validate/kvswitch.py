@@ -1,8 +1,10 @@
-"""KVSwitch's routing by prefix against all that its notebook prints (result_analysis.ipynb at 8e87844).
+"""KVSwitch's routing by prefix, against all figures that its notebook
+prints (result_analysis.ipynb at 8e87844).
 
-One setting is there three times, in experiments 2, 4b and 4c; published is their mean. Everything else is
-there once. Published times are those of Python programs on emulated switches; what these take was measured
-with the published programs (`DIRECT_S`, `ROUTED_S`) and is added to each simulated time to first token.
+Experiments 2, 4b and 4c have one setting in common; its published figures are their means. All others
+are there once. Published times are those of Python programs on emulated switches. The time that these
+take was measured with the published programs (`DIRECT_S`, `ROUTED_S`) and is added to each simulated
+time to first token.
 """
 
 from __future__ import annotations
@@ -24,14 +26,17 @@ from simulator.simulation import simulate
 from workload.cost import MODELS
 
 LINK_S = 0.5e-3
-"""--delay, of each link: four to a worker, six by way of a router."""
+"""Delay of each link in seconds (--delay): a request crosses four to a worker, six through a router."""
 DIRECT_S, ROUTED_S = 4.0e-3, 5.0e-3
-"""A request by itself beyond what its worker waits and without delays of links, straight and by way of a
-router: the published client, router and worker with BMv2 and their P4 program, outside this project, on two
-cores of an AMD EPYC, nothing else running. Medians of 300 and 600 requests of 32 to 1,400 tokens, 20 a
-second; by length they are 3.7 to 4.5 and 4.4 to 5.7 ms and do not grow with it."""
+"""Seconds that a request on its own takes beside its worker and the delays of links: directly,
+and by a router.
+
+They are those of the published client, router and worker with BMv2 and their P4 program, measured outside
+this project on two otherwise idle cores of an AMD EPYC. They are medians of 300 and 600 requests of 32 to
+1,400 tokens, with 20 a second. By length they are 3.7 to 4.5 and 4.4 to 5.7 ms, and do not grow with it.
+"""
 SEEDS = range(1, 21)
-"""Of the setting that is there three times."""
+"""Seeds of the setting that is published three times."""
 OTHER_SEEDS = range(1, 11)
 TOLERANCE = 0.25
 NO_LIMIT_GB = 1000.0
@@ -41,9 +46,12 @@ SWITCHES: Through = (
 )  # fmt: skip
 PREFIX_ROUTER: Through = ((28, 23, 62), (30, 58, 55), (49, 54, 50), (28, 49, 57))
 TURN_ROUTER: Through = ((33, 54, 114),)
-"""Of 317 first requests at once, those that came through at each try in plays of the published programs here:
-straight, and by way of its two routers. A router's socket has room for about 28 (212,992 bytes, Linux's
-default) while it works; straight, switches or workers lose some, at another place each time."""
+"""Numbers of 317 first requests at once that came through at each try, by play of the published programs.
+
+SWITCHES are those sent directly; the others went by way of the two published routers. While a router works,
+its socket has room for about 28 (212,992 bytes, Linux's default). Without a router, switches or workers lose
+some, at another place each time.
+"""
 STRAIGHT = Way(through=SWITCHES)
 IN_TURN = Way(through=TURN_ROUTER, in_order=True)
 ROUTES = {
@@ -53,8 +61,8 @@ ROUTES = {
     "load_reports": ("KVSwitch", 8 * LINK_S + DIRECT_S, STRAIGHT),
     "pinned_reports": ("KVSwitch, pinned", 8 * LINK_S + DIRECT_S, STRAIGHT),
 }
-"""By scheduler: its name there, what links and programs take of a request and its answer in seconds, and how
-requests come to workers."""
+"""Name of each scheduler, seconds of links and programs for a request and its answer, and
+its way to workers."""
 NOTE = (
     "KVSwitch: workers, routers, rules and workload are those of its repository, arrivals and system prompts "
     "those of the published runs, lengths of prompts and answers are drawn from the quantiles of ShareGPT "
@@ -67,7 +75,7 @@ NOTE = (
 USUALLY = "8 workers, 200 requests/s"
 P50, P95, HELD, SKEW = "TTFT p50, s", "TTFT p95, s", "share of blocks held", "busiest worker over idlest"
 Published = dict[str, dict[str, tuple[float, ...]]]
-"""Figure -> scheduler -> as often as it is published, in seconds."""
+"""Published figures by figure and scheduler, as often as each is published; times are in seconds."""
 
 USUAL: Published = {
     P95: {
@@ -84,11 +92,11 @@ USUAL: Published = {
     },
 }
 SAVED = 1 - 0.1365 / 0.5605
-"""Of the tail, at best: experiment 2."""
+"""Largest share of the p95 that KVSwitch saves: experiment 2."""
 
 
 def _all(**figures: Sequence[float]) -> Published:
-    """Figures in the order of the first four routes."""
+    """Return the figures, given in the order of the first four routes; 0 stands for none."""
     names = {"p50": P50, "p95": P95, "held": HELD, "skew": SKEW}
     found: Published = {}
     for key, values in figures.items():
@@ -240,7 +248,7 @@ OTHERS = (
         )
     ),
 )
-"""All others that the notebook prints; how evenly L7-RR spreads is arithmetic and left out."""
+"""All other figures that the notebook prints; how evenly L7-RR spreads is arithmetic and left out."""
 
 
 def kvswitch(
@@ -258,7 +266,7 @@ def kvswitch(
 def other_settings(
     seeds: Sequence[int] = OTHER_SEEDS,
 ) -> Iterator[Row]:
-    """Everything else that the notebook prints."""
+    """Yield all other settings that the notebook prints."""
     for experiment in OTHERS:
         routes = [route for route in ROUTES if any(route in of for of in experiment.published.values())]
         found = _play(experiment.setting, routes, seeds)
@@ -274,7 +282,7 @@ def _rows(what: str, published: Published, found: dict[str, dict[str, float]]) -
 
 
 def _play(setting: Setting, routes: Iterable[str], seeds: Iterable[int]) -> dict[str, dict[str, float]]:
-    """Means over seeds, by scheduler and figure."""
+    """Return the means over seeds, by scheduler and figure."""
     base, _ = load_scenario(Path(__file__).parent / "scenarios" / "kvswitch.toml")
     held_bytes = MODELS["llama3-70b"].block_bytes(BLOCK_TOKENS) * (setting.held_tokens or 0) // BLOCK_TOKENS
     nodes = {
@@ -299,7 +307,7 @@ def _play(setting: Setting, routes: Iterable[str], seeds: Iterable[int]) -> dict
 
 
 def _figures(result: SimResult, warm: int, on_way_s: Sequence[float]) -> dict[str, float]:
-    """Of the measured requests, each of which was so long on its way to its worker and back."""
+    """Return the figures of the measured requests; `on_way_s` is each one's time to its worker and back."""
     ttfts_s = [ttft_s + way_s for ttft_s, way_s in zip(result.ttfts_s[warm:], on_way_s, strict=True)]
     served = Counter(result.served_by[warm:])
     return {
@@ -311,5 +319,6 @@ def _figures(result: SimResult, warm: int, on_way_s: Sequence[float]) -> dict[st
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """As kvswitch/eval/metrics.py has it: between the two values next to it."""
+    """Return the value at a share as kvswitch/eval/metrics.py does: interpolated between
+    the values beside it."""
     return float(np.quantile(values, share))

@@ -1,11 +1,11 @@
 """The workload of KVSwitch's evaluation, as exp/run_eval.py and kvswitch/eval/workload.py make it.
 
-A share of the prompts begins with one of a few system prompts, what does not fit a packet is left out,
-arrivals are a Poisson process, and the first requests of each system prompt are sent once before, all at once
-and with answers of one token; what no buffer on the way has room for is sent again later. Who begins with
-what and when requests come is drawn by Python's generator from the published seed, so these are the published
-ones. ShareGPT itself is not in this project: lengths are drawn from the quantiles that the repository
-publishes of it, and are what differs from seed to seed.
+A share of the prompts begins with one of a few system prompts. Prompts that do not fit a packet are left out.
+Arrivals are a Poisson process. The first requests of each system prompt are sent once before, all at once and
+with answers of one token; those that buffers on the way have no room for are sent again later. Groups and
+arrivals are drawn by Python's generator from the published seed, so that they are the published ones.
+ShareGPT itself is not in this project. Lengths are drawn from the quantiles that the repository publishes,
+and differ from seed to seed.
 """
 
 from __future__ import annotations
@@ -22,55 +22,61 @@ from random import Random
 
 GROUPS, GROUP_TOKENS = 16, 512
 PUBLISHED_SEED = 42
-"""--seed: of the groups; of the arrivals, the next."""
+"""Seed of the groups (--seed); the seed of the arrivals is the next one."""
 OVERSHOOT = 1.5
-"""Times as many are made as are wanted, before those too large are left out."""
+"""Number of prompts made for each one wanted, before those that are too large are left out."""
 ROUTING_S = 4.9e-3 / 4096
-"""Of a router that looks at prefixes, for each token of a prompt: figure 2b of the paper, and by length in
-notebooks/background_motivation.ipynb. The first requests come at once, so it takes one after the other."""
+"""Seconds that a router which looks at prefixes takes for each token of a prompt.
+
+The source is figure 2b of the paper, and by length notebooks/background_motivation.ipynb. The first requests
+come at once, so that the router takes one after the other.
+"""
 PAUSE_S = 2.0
-"""Behind the first requests."""
+"""Seconds of pause after the first requests."""
 RETRY_S = 90.0
-"""workload_client.py: who has no answer asks again after a third of --client-timeout, three times in all."""
+"""Seconds after which a client without an answer asks again; it tries three times in all.
+
+It is a third of --client-timeout (workload_client.py).
+"""
 BURST = 317
 Through = tuple[tuple[int, ...], ...]
-"""By play of the published programs: how many of BURST first requests came through at each try."""
+"""Numbers of BURST first requests that came through at each try, by play of the published programs."""
 BLOCK_TOKENS = 16
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 PROMPTS = (2, 12, 24, 79, 958, 2474, 161_272)
 ANSWERS = (2, 143, 273, 419, 745, 771, 22_268)
-"""Tokens at these shares of ShareGPT's first turns: notebooks/dataset_exploration.ipynb."""
+"""Tokens of ShareGPT's first turns at the quantiles SHARES (notebooks/dataset_exploration.ipynb)."""
 MOST_PROMPT_TOKENS, MOST_ANSWER_TOKENS = 2048, 256
 MOST_BYTES, OTHER_BYTES, TOKEN_BYTES = 8900, 90, 5.9
-"""--max-kvswitch-payload; a packet without its token ids; one of these, as the system prompts' in JSON."""
+"""Bytes of a packet: at most (--max-kvswitch-payload), without its token ids, and of a token id in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What an experiment varies; the defaults are those that it leaves alone."""
+    """Variables of an experiment; the defaults are the values that it does not vary."""
 
     rate_per_s: float = 200.0
     shared: float = 0.8
-    """Of the prompts, that begin with one of the system prompts."""
+    """Share of the prompts that begin with one of the system prompts."""
     requests: int = 500
     warm_per_group: int = 20
-    """Requests to each group that are sent before the measured ones."""
+    """Number of requests to each group that are sent before the measured ones."""
     workers: int = 8
     held_tokens: int | None = 8192
-    """That a worker holds; None: without limit."""
+    """Number of tokens that a worker holds; None: without limit."""
     budget_tokens: int = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How requests come to workers."""
+    """Way of requests to workers."""
 
     routing_s: float = 0.0
-    """Of a router, for each token of a prompt: it passes the first requests on one after the other."""
+    """Seconds of a router for each token of a prompt; it passes the first requests on one after the other."""
     through: Through = ((BURST,),)
-    """Of these plays each in turn, by seed."""
+    """Plays whose losses are used in turn, by seed."""
     in_order: bool = False
-    """A buffer takes the first ones of a burst; else chance decides."""
+    """Whether a buffer takes the first requests of a burst; else chance decides."""
 
 
 class _Prompt:
@@ -83,8 +89,10 @@ class _Prompt:
 
 
 def write_trace(path: Path, setting: Setting, seed: int, way: Way = Way()) -> tuple[int, list[int]]:
-    """Write a trace in blocks of 16 tokens; return how many requests come before the measured ones, and the
-    tokens of each measured prompt."""
+    """Write a trace in blocks of 16 tokens.
+
+    Return the number of requests before the measured ones, and the tokens of each measured prompt.
+    """
     measured = list(_prompts(setting, seed))[: setting.requests]
     of_group = Counter[int | None]()
     first: list[_Prompt] = []
@@ -109,7 +117,7 @@ def write_trace(path: Path, setting: Setting, seed: int, way: Way = Way()) -> tu
 
 
 def _tries(first: Sequence[_Prompt], way: Way, seed: int) -> Iterator[list[_Prompt]]:
-    """Those that come through at each try; who is left over never does."""
+    """Yield the requests that come through at each try; those that are left after the last are lost."""
     left, sent, draw = list(first), BURST, Random(seed)
     for came in way.through[seed % len(way.through)]:
         number = round(len(left) * min(1.0, came / sent)) if sent else 0
@@ -120,11 +128,11 @@ def _tries(first: Sequence[_Prompt], way: Way, seed: int) -> Iterator[list[_Prom
 
 
 def _prompts(setting: Setting, seed: int) -> Iterator[_Prompt]:
-    """Those that fit a packet, with full blocks."""
+    """Yield the prompts that fit a packet, with full blocks."""
     groups, lengths, own = Random(PUBLISHED_SEED), Random(seed), count(1_000_000)
     for _ in range(int(setting.requests * OVERSHOOT)):
         group = groups.choice(range(GROUPS)) if groups.random() < setting.shared else None
-        groups.expovariate(setting.rate_per_s)  # an arrival, which is drawn again later
+        groups.expovariate(setting.rate_per_s)  # draws an arrival; arrivals are drawn again later
         tokens = min(MOST_PROMPT_TOKENS, round(quantile(PROMPTS, lengths.random(), logarithmic=True)))
         answer = min(MOST_ANSWER_TOKENS, round(quantile(ANSWERS, lengths.random())))
         tokens = min(MOST_PROMPT_TOKENS, tokens + (0 if group is None else GROUP_TOKENS))
@@ -150,7 +158,7 @@ def _line(now_s: float, prompt: _Prompt, answer: int) -> str:
 
 
 def quantile(values: Sequence[float], share: float, logarithmic: bool = False) -> float:
-    """Between the values at SHARES."""
+    """Return the value at a share, interpolated between the values at SHARES."""
     place = min(bisect_right(SHARES, share), len(SHARES) - 1)
     low, high = SHARES[place - 1], SHARES[place]
     part = (share - low) / (high - low)

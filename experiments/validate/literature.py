@@ -1,6 +1,6 @@
 """The simulator against published figures: Beluga's end-to-end table, NetKV, ShadowServe.
 
-Scenario files with the source of every parameter are in `scenarios/`; what is published is here.
+Scenario files with the source of every parameter are in `scenarios/`; published figures are here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from simulator.simulation import simulate
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 TOLERANCE = 0.25
-"""End to end, between systems that this simulator shares no code with."""
+"""Largest relative deviation of end-to-end figures of systems that share no code with this simulator."""
 
 SLOW_CLIENT = (
     "MoonCake: the published 1.54 queries/s are 0.5 GB/s at each of 16 instances, on servers with 200 "
@@ -52,7 +52,7 @@ SHADOWSERVE_MISSING = (
 
 Published = dict[str, float]
 SEEDS = (1, 2, 3, 4, 5)
-"""A p99 of 360 requests is the fourth largest of them."""
+"""Seeds of Beluga's runs: several, because a p99 of 360 requests is the fourth largest of them."""
 
 # Table 5 of Beluga, and its sensitivity analysis. Second-hand: docs/lab/validation.md.
 BELUGA: dict[str, tuple[str, Published, str]] = {
@@ -87,7 +87,8 @@ FITTED = {
     ("mooncake-rdma-hit", "qps"): "direct.copy_gbyte_s",
     ("mooncake-rdma-16", "ttft"): "direct.block_s",
 }
-"""Rows by which a parameter without a source was chosen, at most five; they are shown and don't count."""
+"""Parameter without a source that was chosen by each of these rows, at most five; they are
+shown and don't count."""
 FIGURES: dict[str, tuple[str, Callable[[SimResult], float]]] = {
     "ttft": ("mean TTFT, s", lambda result: result.ttft_s.mean),
     "ttft_p99": ("p99 TTFT, s", lambda result: result.ttft_s.p99),
@@ -105,7 +106,7 @@ RATIOS = (
 
 
 def beluga() -> Iterator[Row]:
-    """Beluga's table and ratios, means over seeds."""
+    """Yield Beluga's table and ratios; simulated figures are means over seeds."""
     results: dict[str, Published] = {}
     for name, (what, published, note) in BELUGA.items():
         scenario = load_scenario(SCENARIOS / f"{name}.toml")[0]
@@ -121,7 +122,8 @@ def beluga() -> Iterator[Row]:
 
 
 def netkv(trace: Path) -> Iterator[Row]:
-    """Decoders chosen by the network, against each in turn and against load, on Mooncake's trace."""
+    """Yield NetKV's savings by choosing decoders by the network, against in turn and by
+    load, on Mooncake's trace."""
     base = load_scenario(SCENARIOS / "netkv.toml")[0].changed(workload={"trace": str(trace)})
     mean_s = {
         placing: simulate(base.changed(decoders={"placing": placing})).ttft_s.mean
@@ -135,19 +137,19 @@ def netkv(trace: Path) -> Iterator[Row]:
 
 
 UNLOADED, LOADED = 1, 16
-"""Clients in a closed loop."""
+"""Number of clients in a closed loop."""
 SHADOWSERVE: tuple[tuple[str, int, float, float, Callable[[SimResult], float]], ...] = (
     ("TPOT, loaded", LOADED, 1 / 0.80, 2.2, lambda result: result.tpot_s.mean),
     ("TTFT, unloaded", UNLOADED, 1 / 0.84, 1.38, lambda result: result.ttft_s.mean),
     ("seconds a query, loaded", LOADED, 1.18, 1.35, lambda result: 1 / result.requests_per_s),
 )
-"""What, with so many clients; published at 20 Gbit/s with answers of 32 tokens, and at most."""
+"""Label, number of clients, published ratio at 20 Gbit/s with answers of 32 tokens, largest one, figure."""
 LINKS_GBIT_S = (10.0, 20.0)
-"""Of those that were published, up to 20 Gbit/s."""
+"""Simulated link rates of those that were published, up to 20 Gbit/s."""
 
 
 def shadowserve() -> Iterator[Row]:
-    """Blocks decoded on the adapter, against the same decoded on the GPU."""
+    """Yield ShadowServe's ratios: blocks decoded on the GPU against the same decoded on the adapter."""
     base, _ = load_scenario(SCENARIOS / "shadowserve.toml")
     played = {
         (gbit_s, clients, place): simulate(

@@ -1,7 +1,7 @@
-"""What the emulator measured of a scenario, in real seconds, and files that keep it.
+"""Measurements of a scenario on the emulator, in real seconds, and the files that store them.
 
-A play takes most of a minute and the simulator's side seconds at most: what was played is kept, so that a
-comparison that was interrupted goes on where it was, and one with a changed simulator plays nothing again.
+A play takes most of a minute, and its simulation seconds at most. So plays are stored: an interrupted
+comparison continues where it stopped, and one with a changed simulator plays nothing again.
 """
 
 from __future__ import annotations
@@ -21,44 +21,45 @@ from simulator.machine_costs import MEASURED, MachineCosts
 from simulator.spread import Spread, spread
 
 _TOLD = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "prefill_s", "ttft_s")
-"""Of each request, for whoever looks into a difference; seconds of the emulation."""
+"""Fields stored of each request, for the analysis of differences; times are seconds of the emulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run."""
+    """Measurements of one run."""
 
     speed: float
-    """Real seconds in one of the emulation."""
+    """Number of real seconds in one of the emulation."""
     blocks: dict[str, int]
-    """By where they were found."""
+    """Number of blocks by source."""
     ttft_s: Spread
     get_s: Spread
     admitted: int
     digests: int
     failed: int
-    """Requests."""
+    """Number of failed requests."""
     corrupt: int
-    """Blocks."""
+    """Number of wrong blocks."""
     complaints: tuple[str, ...]
-    """Why the machine did not keep up; none: it did."""
+    """Reasons why the machine did not keep up; none if it did."""
     revision: str
     readings: tuple[Reading, ...] = ()
-    """Of the machine, before the play and after it; none: it was not measured."""
+    """Readings of the machine before and after the play; none if it was not measured."""
 
     @property
     def costs(self) -> MachineCosts:
-        """Of the machine that it was played on; of one that was not measured, what others were."""
+        """Return the costs of the machine that it was played on, or the usual ones if it was not measured."""
         return mean_of(self.readings).costs() if self.readings else MEASURED
 
     @property
     def drift(self) -> float:
-        """By which share the machine became slower during the play (negative: faster)."""
+        """Return the share by which the machine became slower during the play; negative
+        if it became faster."""
         return drift(self.readings[0], self.readings[-1]) if self.readings else 0.0
 
     @property
     def drifted(self) -> bool:
-        """Return whether the machine was another one after the play than before."""
+        """Return whether the machine's speed changed by more than DRIFT during the play."""
         return abs(self.drift) > DRIFT
 
     @property
@@ -68,7 +69,7 @@ class Measured:
 
 
 def measured_of(emulated: Emulated, readings: Sequence[Reading] = ()) -> Measured:
-    """Return the figures of a play; `readings`: of the machine, before and after."""
+    """Return the figures of a play; `readings` are those of the machine before and after."""
     run, speed = emulated.run, emulated.speed
     workers = emulated.raw.workers.values()
     ttfts_s = [r["ttft_s"] for worker in workers for r in worker["records"] if r["ttft_s"] is not None]
@@ -89,7 +90,7 @@ def measured_of(emulated: Emulated, readings: Sequence[Reading] = ()) -> Measure
 
 
 def kept(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured | None:
-    """Return what a file has of exactly this play; None: nothing."""
+    """Return the stored measurements of exactly this play, or None if the file has none."""
     try:
         record = json.loads(path.read_text())
         if _without_empty(record["play"]) != _without_empty(_play(scenario, sigma, speed)):
@@ -106,7 +107,8 @@ def kept(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured
 def keep(
     path: Path, scenario: Scenario, sigma: float, emulated: Emulated, readings: Sequence[Reading] = ()
 ) -> Measured:
-    """Write a play to a file, with all of its requests and GETs, and the machine before and after."""
+    """Write a play to a file, with all requests and GETs and the machine before and
+    after; return its figures."""
     measured = measured_of(emulated, readings)
     record = {
         "play": _play(scenario, sigma, emulated.speed),
@@ -123,7 +125,8 @@ def keep(
 
 
 def _play(scenario: Scenario, sigma: float, speed: float) -> dict[str, Any]:
-    """What was played; of the scenario what differs from the defaults: a new field changes nothing."""
+    """Return the description of a play; fields that have their defaults are left out, so
+    new fields change nothing."""
     usual: dict[str, Any] = asdict(Scenario())
     given = {
         table: {name: value for name, value in told.items() if value != usual[table][name]}
@@ -136,7 +139,7 @@ def _play(scenario: Scenario, sigma: float, speed: float) -> dict[str, Any]:
 
 
 def _without_empty(play: dict[str, Any]) -> dict[str, Any]:
-    """Without the tables that are as usual: a play is of when there were fewer."""
+    """Return the description without empty tables: an older file has fewer tables."""
     return play | {"scenario": {table: told for table, told in play["scenario"].items() if told != {}}}
 
 

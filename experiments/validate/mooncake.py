@@ -18,7 +18,7 @@ EXACT = 1e-9
 
 
 def arithmetic() -> Iterator[Row]:
-    """Mooncake's rule of when fetching beats computing, section 3.1, and the size of KV it names."""
+    """Yield the link rate at which fetching beats computing (section 3.1), and the size of KV named there."""
     for gpu, published in (("a800", 6.0), ("h800", 19.0)):
         bare = replace(GPUS[gpu], count=8, prefill_utilisation=1.0)
         simulated = CostModel(MODELS["llama3-70b"], bare).break_even_bytes_per_s(8192)
@@ -31,35 +31,39 @@ def arithmetic() -> Iterator[Row]:
 
 
 def mooncake_rule(ops_per_s: float) -> float:
-    """B from B/G > 2ds / (gqa (apd + bd^2)), with the paper's numbers."""
+    """Return the bytes a second at which fetching and computing take the same time, with the paper's numbers.
+
+    The rule is B/G > 2ds / (gqa (apd + bd^2)); `ops_per_s` is G.
+    """
     d, s, gqa, a, b, p = 8192, 2, 8, 4, 22, 8192
     return ops_per_s * 2 * d * s / (gqa * (a * p * d + b * d * d))
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Of one of its traces; heights of bars are read from the paper's vector graphics."""
+    """Published figures on one trace; heights of bars are read from the paper's vector graphics."""
 
     file: str
     hits: float
-    """Figure 10: with the global cache, over those with local caches."""
+    """Hits with the global cache over those with local caches (figure 10)."""
     prefill: float
-    """Figure 10: GPU time of prefills with the global cache over that with local caches."""
+    """GPU time of prefills with the global cache over that with local caches (figure 10)."""
     hit_share: float
-    """Figure 10: with the global cache, of the blocks."""
+    """Share of the blocks that hit with the global cache (figure 10)."""
     prefill_s: float
-    """Figure 10: a request's, with the global cache."""
+    """Seconds of prefill of a request with the global cache (figure 10)."""
     alone_s: float
-    """Figure 8: a request's, where nothing is held (vLLM)."""
+    """Seconds of prefill of a request if nothing is cached, as in vLLM (figure 8)."""
     of_most: float
-    """Figure 9: hits at 3 million tokens over those without limit."""
+    """Hits with 3 million cached tokens over those without a limit (figure 9)."""
 
 
 CACHES = {
     "conversation": Published("conversation_trace.jsonl", 2.22, 0.76, 0.375, 1.051, 1.661, 0.41),
     "synthetic": Published("synthetic_trace.jsonl", 2.36, 0.52, 0.622, 0.783, 2.022, 0.46),
 }
-"""The conversation trace is the one that is supplied; the other is played if it lies beside it."""
+"""Published figures by trace; the synthetic trace is played if it lies beside
+the given conversation trace."""
 NO_LIMIT_GB = 1e6
 READING = (
     "The reading of what local caches hold was chosen by the conversation trace's two rows, after the "
@@ -69,7 +73,7 @@ READING = (
 
 
 def global_cache(trace: Path) -> Iterator[Row]:
-    """Ten nodes' local caches against the same memory shared, on Mooncake's own traces."""
+    """Yield ten nodes' local caches against the same memory shared, on Mooncake's own traces."""
     for name, path, published in _played(trace):
         local, shared, endless, nothing = (
             simulate(base.changed(workload={"trace": str(path)} | workload, nodes=nodes))
@@ -93,7 +97,7 @@ def global_cache(trace: Path) -> Iterator[Row]:
 
 
 def _caches() -> Iterator[tuple[Scenario, dict[str, Any], dict[str, Any]]]:
-    """Local, global, one without limit, and none: no request has a prefix that came before."""
+    """Yield local caches, a global one, one without limit, and none, with which no prefix was seen before."""
     local, shared = (load_scenario(SCENARIOS / f"mooncake-{kind}.toml")[0] for kind in ("local", "global"))
     yield local, {}, {}
     yield shared, {}, {}
@@ -102,7 +106,7 @@ def _caches() -> Iterator[tuple[Scenario, dict[str, Any], dict[str, Any]]]:
 
 
 def _played(trace: Path) -> Iterator[tuple[str, Path, Published]]:
-    """Traces that are there."""
+    """Yield the traces whose files exist."""
     for number, (name, published) in enumerate(CACHES.items()):
         path = trace.with_name(published.file) if number else trace
         if path.exists():
@@ -110,13 +114,15 @@ def _played(trace: Path) -> Iterator[tuple[str, Path, Published]]:
 
 
 SCHEDULE_S = 0.055
-"""Figure 14, mean of its ten bars: until a request is sent to a node."""
+"""Seconds until a request is sent to a node: the mean of the ten bars of figure 14."""
 NODES = 16
 
 
 def _decoders(count: int) -> dict[str, Any]:
-    """A first token is there when the KV is at who decodes (section 5.4.3): sent as between peers, and loaded
-    from DRAM, 42.9 GB in 0.42 s (figure 14). For KV there are nine tenths of 8 x 80 GB, less 141 of weights.
+    """Return the fields of `count` decoders.
+
+    A first token is there when the KV is at the decoder (section 5.4.3): sent as between peers, and loaded
+    from DRAM, where 42.9 GB take 0.42 s (figure 14). KV has nine tenths of 8 x 80 GB, less 141 GB of weights.
     """
     return {"count": count, "running_gb": 435.0, "load_gbyte_s": 102.0}
 
@@ -126,13 +132,16 @@ SCHEDULING = {
     "local cache-aware": ("conductor", "never", 3.58),
     "global cache-aware": ("conductor", "always", 3.07),
 }
-"""Figure 5: mean TTFT on 16 nodes. Its load balancing (5.27 s) goes by numbers of requests: not here."""
+"""Scheduler, gate and published mean TTFT on 16 nodes in seconds (figure 5).
+
+Mooncake's load balancing (5.27 s) goes by numbers of requests and is not in the simulator.
+"""
 PREFILLING = 8
-"""Of the nodes: section 5.5 finds about 1 to 1 best."""
+"""Number of nodes that prefill: section 5.5 finds that about half of the nodes is best."""
 
 
 def scheduling(trace: Path) -> Iterator[Row]:
-    """Mean time to the first token by who serves what, on the conversation trace."""
+    """Yield the mean time to the first token by scheduling, on the conversation trace."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     for name, (scheduler, gate, published_s) in SCHEDULING.items():
         workload = {"trace": str(trace), "scheduler": scheduler}
@@ -145,11 +154,11 @@ def scheduling(trace: Path) -> Iterator[Row]:
 
 
 SPLITS = {5: 5.714, 6: 1.688, 7: 1.278, 8: 1.167, 9: 1.099, 10: 1.087, 11: 1.113}
-"""Figure 15b, from its vector graphics: of 16 nodes so many prefill, then the mean TTFT, s."""
+"""Mean TTFT in seconds by the number of 16 nodes that prefill, from the vector graphics of figure 15b."""
 
 
 def splits(trace: Path) -> Iterator[Row]:
-    """Mean time to the first token by how many nodes prefill, on the synthetic trace at its own times."""
+    """Yield the mean TTFT by the number of nodes that prefill, on the synthetic trace at its own times."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     path = trace.with_name(CACHES["synthetic"].file)
     for count, published_s in SPLITS.items() if path.exists() else ():
@@ -166,13 +175,16 @@ PARTS = {
     64: (10.587, 0.881, 3.660),
     128: (27.512, None, 3.943),
 }
-"""Figure 14, from its vector graphics: thousand tokens, then seconds of prefill with no prefix and with 95 %
-in another's memory (of the longest prompt that follows from what is saved), and of decoding 128 tokens."""
+"""Seconds of the parts of a request by thousands of tokens, from the vector graphics of figure 14.
+
+They are prefill without a prefix, prefill with 95 % of it in another node's memory, and decoding 128 tokens.
+The longest prompt has no second figure, because its prefill follows from the published saving.
+"""
 DECODED = 128
 
 
 def one_request() -> Iterator[Row]:
-    """Figure 14: parts of the time of one request, by itself."""
+    """Yield the parts of the time of one request on its own (figure 14)."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     for thousands, (computed_s, fetched_s, decoded_s) in PARTS.items():
         found = _alone(base, 1024 * thousands, DECODED + 1)
@@ -194,7 +206,7 @@ LONG_TOKENS, PREFIX = 128 * 1024, 0.95
 
 
 def _alone(base: Scenario, tokens: int, answer: int) -> tuple[SimResult, SimResult]:
-    """One request with no prefix and with the most in another's memory."""
+    """Simulate one request without a prefix, and with the share PREFIX in another node's memory."""
     workload = {"scheduler": "random", "requests": 1, "prompt_tokens": tokens, "output_tokens": answer}
     computed, fetched = (
         simulate(
@@ -206,7 +218,8 @@ def _alone(base: Scenario, tokens: int, answer: int) -> tuple[SimResult, SimResu
 
 
 def long_prompt() -> Iterator[Row]:
-    """Figure 14: one request of 128 k tokens, by itself, 95 % of it in another's memory or nowhere."""
+    """Yield the savings for one request of 128 k tokens with 95 % of it in another
+    node's memory (figure 14)."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     computed, fetched = _alone(base, LONG_TOKENS, 1)
     what = "Mooncake, 128 k tokens, 95 % of them cached"

@@ -16,24 +16,24 @@ PARTS = ("all", "literature", "emulator", "drawn")
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ValidateOptions:
-    """What is compared."""
+    """Comparisons of the simulator with the emulator and with published figures."""
 
     part: Annotated[str, OneOf(PARTS)] = "all"
-    """Which tables."""
+    """Tables to make."""
     trace: Annotated[Path | None, Existing()] = None
-    """Mooncake's conversation trace; without it, what needs it is left out."""
+    """Mooncake's conversation trace; without it, comparisons that need it are left out."""
     requests: Annotated[int | None, Within(1, 100_000)] = None
-    """Requests of the star's slice of the trace."""
+    """Number of requests of the star's slice of the trace."""
     scale: Annotated[float, Within(1, 1e9)] = 20_000.0
     """Sigma of the emulator."""
     drawn: Annotated[int, Within(0, 10_000)] = 20
-    """Scenarios drawn at random, each about a minute; 0: none."""
+    """Number of scenarios drawn at random, which take about a minute each; 0: none."""
     first: Annotated[int, Within(0, 1 << 31)] = 1
-    """Number of the first one that is drawn; the same number, the same scenario."""
+    """Number of the first drawn scenario; the same number gives the same scenario."""
     results: Path = Path("results/validate")
     """Folder for the results."""
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> ValidateOptions:
-    """Options from the command line and the environment; raises OptionError."""
+    """Return the options from the command line and the environment; raises OptionError."""
     return read(ValidateOptions, arguments, program, description)

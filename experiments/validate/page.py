@@ -1,4 +1,4 @@
-"""results/validate/report.html."""
+"""The page results/validate/report.html."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ def write_page(
     seed: object = SEED,
     complaints: Sequence[str] | None = None,
 ) -> Path:
-    """Write the page, a section a table, by title; return its path. `complaints` are those of the emulator,
-    None where it had no part in it."""
+    """Write the page with one section for each table, and return its path.
+
+    `tables` have their titles. `complaints` are those of the emulator, or None if it was not used.
+    """
     sections = [_section(number, title, rows) for number, (title, rows) in enumerate(tables, 1)]
     played = engine() if complaints is None else f"{engine()}, and the emulator with the embedded switch"
     about = {"seed": seed, "revision": revision(), "engine": played}

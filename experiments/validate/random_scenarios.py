@@ -1,4 +1,4 @@
-"""Scenarios that nobody chose: drawn by number, from ranges that two cores carry in the emulator."""
+"""Scenarios drawn at random by number, from ranges in which two cores can emulate them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from workload.schedule import CONDUCTOR, SCHEDULERS, SESSIONS
 from workload.shapes import SHAPES
 
 BLOCK_GB = 512 * 163_840 / GB
-"""Of llama3-70b-fp8: 512 tokens of 160 KiB."""
+"""GB of a block of llama3-70b-fp8: 512 tokens of 160 KiB."""
 FIRST_BEYOND = 76
-"""Numbers from here on also draw what the study's settings have: nodes that ask first, or that lend, a queue
-for requests, leaves and spines. Of those before, which are as they were, some have been played."""
+"""First number whose scenario also draws what the study's settings have.
+
+That is nodes that ask first or that lend, a queue for requests, leaves and spines. Scenarios with smaller
+numbers are unchanged, because some have been played.
+"""
 LEAVES, SPINES = (2, 3), (1, 2)
-"""Few: every switch takes CPU time of the two cores."""
+"""Numbers of leaves and spines: few, because every switch takes CPU time of the two cores."""
 
 
 def draw(number: int) -> Scenario:
-    """Return the scenario of this number: always the same one."""
+    """Return the scenario of this number, always the same one."""
     random = Random(f"validate {number}")
     shape = random.choice(list(SHAPES))
     nodes = random.randint(2, 8)
@@ -48,7 +51,10 @@ def draw(number: int) -> Scenario:
 
 
 def _beyond(drawn: Scenario, random: Random) -> Scenario:
-    """With more drawn: whoever asks first, or lends, decides by a gate, and the conductor does neither."""
+    """Return the scenario with more drawn: nodes that ask first, or lend, use the gate that compares.
+
+    With the conductor as scheduler, nodes do neither.
+    """
     kind, hints = random.choice(("stores", "peers")), random.choice(HINTS)
     topology = random.choice(("star", "leafspine"))
     leaves, spines = random.choice(LEAVES), random.choice(SPINES)

@@ -1,4 +1,4 @@
-"""What `make validate` leaves: the tables as Markdown, and every row in `summary.json`."""
+"""Results of `make validate`: the tables as Markdown, and every row in `summary.json`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Section:
 
     title: str
     source: str | None
-    """Where published figures are from; None: they are the emulator's."""
+    """Source of the published figures; None if they are the emulator's."""
     rows: tuple[Row, ...]
     text: str
     complaints: tuple[str, ...] = ()
-    """Why the emulator's figures don't count."""
+    """Reasons why the emulator's figures don't count."""
 
 
 def emulated_section(comparison: Comparison) -> Section:
-    """Return the section of one scenario in both worlds."""
+    """Return the section of one scenario on the emulator and in the simulator."""
     text = markdown(comparison.rows, "emulator")
     if comparison.emulated.overloaded:
         complaints = "; ".join(comparison.emulated.complaints)
@@ -43,10 +43,10 @@ def emulated_section(comparison: Comparison) -> Section:
 
 
 def drawn_table(comparisons: Sequence[Comparison]) -> str:
-    """In how many drawn scenarios each figure agrees, and in how many all of them do.
+    """Return the table of how many drawn scenarios agree in each figure, and in all of them.
 
-    A scenario counts if the machine kept up in both of its plays. A tier in which both worlds found nothing
-    is no agreement, and not counted.
+    A scenario counts if the machine kept up in both of its plays. If both found no block in a tier, the tier
+    does not count.
     """
     scenarios: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
@@ -81,7 +81,7 @@ def drawn_table(comparisons: Sequence[Comparison]) -> str:
 
 
 def _machines(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """What the machine was during each play, as measured before and after."""
+    """Yield the table of the machine's speed during each play, as measured before and after."""
     entries_of = f"entries after a list of {TYPICAL_LIST}, ms"
     yield f"| play | hosts take | longer after rests, ms: hosts, switch | {entries_of} | |"
     yield "|---|---:|---:|---:|---|"
@@ -108,7 +108,7 @@ def _of(verdicts: Sequence[bool]) -> str:
 
 
 def _differs(plays: Sequence[Comparison]) -> list[str]:
-    """What is beyond its tolerance."""
+    """Return the figures that are beyond their tolerance, in words."""
     return [
         f"{row.figure} {'with' if play.pool else 'without'} {row.deviation:+.0%}"
         f" ({figure(row.reference)}, {figure(row.simulated)})"
@@ -120,13 +120,14 @@ def _differs(plays: Sequence[Comparison]) -> list[str]:
 
 SUMMARY = "summary.json"
 KINDS = {"literature": ("literature",), "emulator": ("emulator", "overloaded")}
-"""What can be compared by itself, and its lists in the summary."""
+"""Kinds of comparisons, which can be run separately, with their lists in the summary."""
 
 
 def write(folder: Path, sections: Sequence[Section]) -> None:
-    """validation.md and summary.json; "overloaded" are the plays in which the machine did not keep up.
+    """Write validation.md and summary.json.
 
-    What was compared now is written. Of the other kind the summary keeps what it had, with its revision.
+    Rows of this run replace those in the summary. A kind that was not compared keeps its rows and their
+    revision. "overloaded" are the plays in which the machine did not keep up.
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(f"### {section.title}\n\n{section.text}" for section in sections)
@@ -153,7 +154,7 @@ def write(folder: Path, sections: Sequence[Section]) -> None:
 
 
 def _before(path: Path) -> dict[str, Any]:
-    """The summary that is there, if it can be read."""
+    """Return the summary that exists, or an empty one if it cannot be read."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Rows of a validation table: what was expected, what the simulator says, and how far apart they are."""
+"""Rows of a validation table: a reference figure, the simulator's, and how far apart they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure in both worlds."""
+    """One figure of the reference and of the simulator."""
 
     what: str
     figure: str
@@ -18,18 +18,19 @@ class Row:
     """Largest relative deviation that counts as agreement; None: shown without a verdict."""
     note: str = ""
     fitted: bool = False
-    """A parameter was chosen by this figure, so it says nothing of the model and has no verdict."""
+    """Whether a parameter was chosen by this figure, so that it says nothing about the model
+    and has no verdict."""
 
     @property
     def deviation(self) -> float:
-        """Signed, relative to the reference."""
+        """Return the deviation relative to the reference, with its sign."""
         if not self.reference:
             return float(self.simulated != self.reference)
         return (self.simulated - self.reference) / self.reference
 
     @property
     def agrees(self) -> bool | None:
-        """Return whether it is within its tolerance."""
+        """Return whether it is within its tolerance; None without a verdict."""
         return None if self.tolerance is None or self.fitted else abs(self.deviation) <= self.tolerance
 
     @property
@@ -55,7 +56,7 @@ def markdown(rows: Sequence[Row], reference: str) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a number with as many digits as say something."""
+    """Return a number in text, with as many digits as are significant."""
     if value and abs(value) < 0.01:
         return f"{value:.2e}"
     return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"

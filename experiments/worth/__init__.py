@@ -1,1 +1,1 @@
-"""What compressing and blending are worth, by size of the pool."""
+"""Comparison of compressing and blending, by size of the pool."""

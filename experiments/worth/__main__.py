@@ -1,4 +1,4 @@
-"""make worth: pools of plain, 8-bit and CacheGen's blocks, with prefixes alone and with blended chunks."""
+"""make worth: pools of plain, 8-bit and CacheGen's blocks, with prefixes only and with blended chunks."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from workload.trace_files import load_trace
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class WorthOptions:
-    """What is compared."""
+    """Workloads, pools and cluster of the comparison."""
 
     shapes: tuple[Annotated[str, OneOf(PLAYED_SHAPES)], ...] = ("chat", "agents", "rag", "passages")
     """Shapes of generated traces."""
     trace: Annotated[Path | None, Existing()] = None
-    """Trace file as well; one that names no chunks is played with prefixes alone."""
+    """Trace file to play as well; a trace that names no chunks is played with prefixes only."""
     blocks: tuple[Annotated[int, Within(1, 1_000_000)], ...] = (300, 1000, 3000, 10_000, 30_000)
-    """Plain blocks of 512 tokens of pool."""
+    """Sizes of the pool, in plain blocks of 512 tokens."""
     requests: Annotated[int, Within(10, 1_000_000)] = 1000
-    """Of each workload."""
+    """Number of requests of each workload."""
     seeds: Annotated[int, Within(2, 100)] = 3
-    """Of each workload; of a TRACE, of its scheduling."""
+    """Number of seeds of each workload; with a TRACE, of its scheduling."""
     load: Annotated[float, Within(0.001, 1000)] = 4.0
-    """Times as fast as the workload."""
+    """Rate of the requests, relative to the workload's own."""
     link_gbit_s: Annotated[float, Within(0.1, 10_000), Variable("LINK_GBIT")] = 200.0
     """Rate of a link, Gbit/s."""
     gpu_gb: Annotated[float, Within(1, 1e6)] = 16.0
@@ -53,13 +53,13 @@ class WorthOptions:
     dram_gb: Annotated[float, Within(0, 1e6)] = 32.0
     """DRAM for blocks, of a node."""
     policy: Annotated[str, OneOf(OWN_POLICIES)] = "reuse"
-    """Of the pool."""
+    """Policy of the pool."""
     coder: Annotated[str, OneOf(CODERS)] = INSTANT
-    """How long decoding takes."""
+    """Coder, which decides how long decoding takes."""
     blend_share: Annotated[float, Within(0, 1)] = DEFAULT_SHARE
-    """Of blended chunks' tokens, that is recomputed."""
+    """Share of blended chunks' tokens that is recomputed."""
     processes: Annotated[int, Within(1, 256)] = 1
-    """That simulate side by side."""
+    """Number of simulations at once."""
     results: Path = Path("results/worth")
     """Folder for summary.json."""
 
@@ -80,17 +80,17 @@ class WorthOptions:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0, or 2 for bad input."""
+    """Run the comparison and return the exit code: 0, or 2 for bad input."""
     return run_command(arguments, parse, _work)
 
 
 def parse(arguments: Sequence[str]) -> WorthOptions:
-    """WorthOptions from the command line and the environment; raises OptionError."""
+    """Return the options from the command line and the environment; raises OptionError."""
     return read(WorthOptions, arguments, "weir worth", __doc__ or "")
 
 
 def cells_of(options: WorthOptions) -> list[Cell]:
-    """Workloads in their order; blended only where the workload says what its chunks are."""
+    """Return the cells in the order of the workloads; chunks are blended only if the workload names them."""
     chunked = {shape: generate(shape, 1, 10).has_chunks for shape in options.shapes}
     if options.trace is not None:
         chunked[traced(options)] = load_trace(options.trace).has_chunks
@@ -103,7 +103,7 @@ def cells_of(options: WorthOptions) -> list[Cell]:
 
 
 def traced(options: WorthOptions) -> str:
-    """Name of the workload that is in a file, which no shape has; empty where there is none."""
+    """Return the name of the workload that is in a file, which no shape has; "" without a file."""
     if options.trace is None:
         return ""
     return options.trace.name if options.trace.stem in options.shapes else options.trace.stem
@@ -137,7 +137,7 @@ def _work(screen: Screen, options: WorthOptions) -> int:
 
 
 def intervals(runs: Sequence[Figures]) -> dict[str, Any]:
-    """Means of each figure with their 95 % intervals."""
+    """Return the means of each figure with their 95 % intervals."""
     return {one.name: mean_interval([getattr(run, one.name) for run in runs]) for one in fields(Figures)}
 
 

@@ -1,4 +1,4 @@
-"""One simulated cluster: a workload, a pool's memory, what a block is, and whether chunks are blended."""
+"""One simulated cluster: a workload, a pool's memory, the codec of blocks, and whether chunks are blended."""
 
 from __future__ import annotations
 
@@ -12,59 +12,60 @@ from workload.compression import NONE
 from workload.cost import make_cost_model
 
 MODEL, GPU = "llama3-70b", "h800"
-"""It keeps bfloat16, so the codecs' ratios count in full."""
+"""Model and GPU; the model's KV is bfloat16, so that the codecs' ratios count in full."""
 CODECS = {"plain": NONE, "8-bit": "fp8", "CacheGen": "cachegen"}
-"""By the name that tables have; each at its default level."""
+"""Codecs by their names in tables; each is used at its default level."""
 PREFIX, BLEND = "prefix", "blend"
 
 
 class Cell(NamedTuple):
-    """What one row of the table is about."""
+    """Variables of one row of the table."""
 
     workload: str
     blocks: int
-    """Memory of the pool, in blocks of 512 tokens as the model keeps them, whatever a trace's blocks are."""
+    """Memory of the pool, in blocks of 512 tokens as the model makes them, whatever the
+    trace's block size is."""
     codec: str
     reuse: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What all cells have in common."""
+    """Variables that all cells have in common."""
 
     requests: int
     load: float
-    """Times as fast as the workload."""
+    """Rate of the requests, relative to the workload's own."""
     link_gbit_s: float
     gpu_gb: float
     dram_gb: float
     policy: str
     coder: str
     share: float
-    """Of blended chunks' tokens, that is recomputed."""
+    """Share of blended chunks' tokens that is recomputed."""
     trace: str = ""
     """File of the workload that is no generated shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one run."""
+    """Figures of one run."""
 
     pool_hits: float
     """Blocks from the pool, as a share of all."""
     found: float
-    """Blocks that were not computed."""
+    """Blocks that were not computed, as a share of all."""
     egress_tb: float
-    """Sent by storage nodes."""
+    """Terabytes that storage nodes sent."""
     ttft_mean_ms: float
     ttft_p50_ms: float
     ttft_p99_ms: float
     gpu_s: float
-    """Of prefill and blending."""
+    """GPU seconds of prefill and blending."""
 
 
 def play(cell: Cell, cluster: Cluster, seed: int, traced: str) -> Figures:
-    """Simulate one; `traced` is the name of the workload that is in a file."""
+    """Simulate one cell and return its figures; `traced` is the name of the workload that is in a file."""
     result = simulate(scenario_of(cell, cluster, seed, cell.workload == traced))
     total = sum(result.blocks.values())
     return Figures(
@@ -77,7 +78,8 @@ def play(cell: Cell, cluster: Cluster, seed: int, traced: str) -> Figures:
 
 
 def scenario_of(cell: Cell, cluster: Cluster, seed: int, from_file: bool) -> Scenario:
-    """Nodes with little memory of their own and the gate that compares; misses reported at once."""
+    """Return the scenario of a cell: nodes with little memory and the gate that compares;
+    misses reported at once."""
     block_bytes = make_cost_model(MODEL, GPU, 512).block_bytes
     asked = {"trace": cluster.trace} if from_file else {"shape": cell.workload}
     return Scenario().changed(

@@ -1,4 +1,4 @@
-"""The table in the terminal, the page, and a picture of all workloads."""
+"""The table in the terminal, the page, and a plot of all workloads."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LOOKS = {"plain": ("o", "#111111"), "8-bit": ("s", "#0072b2"), "CacheGen": ("^"
 
 
 def said(value: Interval, factor: float = 1.0) -> str:
-    """Return a mean and half of its interval."""
+    """Return a mean and half of its interval, in text."""
     shown = factor * value
     digits = 2 if abs(shown.mean) < 10 else 1 if abs(shown.mean) < 100 else 0
     return f"{shown:,.{digits}f}"
 
 
 def cells_table(rows: Sequence[Row], seeds: int) -> Table:
-    """Return every cell, as means; the page has the intervals."""
+    """Return the table of every cell's means; the page has the intervals."""
     title = f"What compressing and blending are worth (means over {seeds} seeds)"
     table = Table(title=title, title_justify="left", box=SIMPLE, collapse_padding=True)
     names = ("workload", "pool", "blocks", "reuse", "pool, %", "sent, TB", "TTFT, ms", "p50", "p99")
@@ -55,7 +55,7 @@ def cells_table(rows: Sequence[Row], seeds: int) -> Table:
 def write_page(
     folder: Path, about: Mapping[str, object], rows: Sequence[Row], verdicts: Mapping[str, Sequence[Row]]
 ) -> Path:
-    """report.html, and worth.svg beside it."""
+    """Write report.html and worth.svg beside it; return the page's path."""
     titles = ["workload", "plain blocks", "blocks", "reuse", *(title for title, _ in FIGURES.values())]
     sections = []
     for workload in dict.fromkeys(row["workload"] for row in rows):
@@ -84,7 +84,7 @@ def _cells(row: Row) -> list[object]:
 
 
 def _series(rows: Sequence[Row], figure: str) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Points by codec and reuse."""
+    """Return the points by codec and reuse."""
     series: dict[tuple[str, str], list[tuple[float, float]]] = {}
     factor = FIGURES[figure][1]
     for row in rows:

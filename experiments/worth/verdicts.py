@@ -1,4 +1,5 @@
-"""When compressing beats a larger pool, and blending recomputing: from pairs of plays with the same seed."""
+"""Results of compressing against a larger pool, and of blending against recomputing, from
+pairs of equal seeds."""
 
 from __future__ import annotations
 
@@ -8,18 +9,21 @@ from commands.intervals import Interval, mean_interval
 from experiments.worth.cells import BLEND, PREFIX, Cell, Figures
 
 Found = Mapping[Cell, Sequence[Figures]]
-"""By cell, one for each seed, in the same order."""
+"""Figures of each cell, one for each seed, in the same order."""
 PLAIN = "plain"
 
 
 def differences(found: Found, one: Cell, other: Cell) -> Interval:
-    """Mean time to first token of one less that of the other, ms, seed by seed."""
+    """Return the mean time to first token of `one` less that of `other`, in ms, seed by seed."""
     pairs = zip(found[one], found[other], strict=True)
     return mean_interval([mine.ttft_mean_ms - theirs.ttft_mean_ms for mine, theirs in pairs])
 
 
 def compressed(found: Found) -> Iterator[dict[str, object]]:
-    """For each coded pool the largest plain pool than which its mean time to first token is shorter."""
+    """Yield for each coded pool the largest plain pool with a longer mean time to first token.
+
+    The difference to plain blocks in the same memory comes with it.
+    """
     for cell in found:
         if cell.codec == PLAIN:
             continue
@@ -30,7 +34,7 @@ def compressed(found: Found) -> Iterator[dict[str, object]]:
 
 
 def blended(found: Found) -> Iterator[dict[str, object]]:
-    """For each pool what blending does to the time to first token, and to what storage nodes send."""
+    """Yield for each pool how blending changes the mean time to first token and the GPU time."""
     for cell in found:
         other = cell._replace(reuse=PREFIX)
         if cell.reuse != BLEND:

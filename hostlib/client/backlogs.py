@@ -1,4 +1,4 @@
-"""What storage nodes last said of the work that waits there."""
+"""Work that waits at storage nodes, as they said it last."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Backlogs:
-    """What homes last said of the work waiting there; as time passes, that work is done."""
+    """Seconds of work that waits at homes, as they said it last; as time passes, that work is done."""
 
     _until_s: dict[Hashable, float] = field(default_factory=dict)
 
     def report(self, home: Hashable, wait_s: float, now_s: float) -> None:
-        """A home said that so much waits there."""
+        """Note that a home said so much work waits there."""
         self._until_s[home] = now_s + wait_s
 
     def wait_s(self, home: Hashable, now_s: float) -> float:

@@ -41,7 +41,7 @@ from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchedChain
 from hostlib.transport.transport import Transport
 
 PUT_TRIES = 3
-"""How often a block is put, while homes that said to hold it fall silent before they have shown it."""
+"""Tries of a PUT whose home said that it holds the block and falls silent before it has shown it."""
 
 
 class Client:
@@ -55,7 +55,7 @@ class Client:
         options: ClientOptions | None = None,
         pushed: PushedBlocks | None = None,
     ) -> None:
-        """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
+        """Make a client. `pushed` takes what comes unasked; without it the client subscribes to nothing."""
         self.get_latencies_s: deque[float] = deque(maxlen=(options or ClientOptions()).latencies_kept)
         """Of the blocks fetched last: from the first request on the wire to the checked block."""
         self._exchange = Exchange(transport, members, seal.tenant, options or ClientOptions())
@@ -103,8 +103,8 @@ class Client:
         return self._exchange.backlogs.wait_s(home, self._exchange.loop.time())
 
     def outstanding(self, expected: int = 1) -> Counter[str]:
-        """Fragments of blocks being fetched that have not come yet, by home; a block whose length is not
-        known yet counts as `expected`."""
+        """Return fragments of blocks being fetched that have not come yet, by home; a block whose length is
+        not known yet counts as `expected`."""
         waiting: Counter[str] = Counter()
         for fetch in self._fetches.active.values():
             waiting[fetch.homes[0]] += fetch.missing if fetch.content else expected
@@ -162,7 +162,7 @@ class Client:
                 self._leave(lease)
 
         def on_end(ended: Fetch) -> None:
-            """The task wakes once, when all came, or the first of those that did not is known."""
+            """Wake the task once: when all came, or when the first of those that did not is known."""
             nonlocal arrived
             if ended.fetched is None and ended in leases:
                 cut(leases.index(ended) + 1)
@@ -231,7 +231,7 @@ class Client:
     async def _offer(
         self, block: BlockRef, view: memoryview, durable: bool, replicas: int, least: int, until_s: float
     ) -> Offer:
-        """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over.
+        """Offer a block to its homes, and return the offer once they hold it. It ends when `until_s` is over.
 
         Another task's offer counts only if nothing of it was sent before: the block may have been deleted
         since it was acknowledged.
@@ -278,11 +278,13 @@ class Client:
             raise TransferTimeoutError(block.key, why)
 
     async def delete(self, block: BlockRef) -> bool:
-        """Have every storage node, and the pools on the way to them, forget a block; whether there was one.
+        """Delete a block from every storage node and from the pools on the way to them; return whether there
+        was one.
 
         When this returns no read that begins later gets a write of the block that was there before. What is
         put from then on makes the block anew. Raises TransferTimeoutError if a storage node that is not known
-        to be down does not answer, DeleteRefusedError if one can't: then it may be there, or come back.
+        to be down does not answer, DeleteRefusedError if one can't delete: then the block may be there, or
+        come back.
         """
         return await self._deletions.delete(block)
 
@@ -375,7 +377,7 @@ class Client:
             self._fetches.finish(fetch)
 
     def _on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """Said of a question about a block, it is also true of the block."""
+        """Handle a NOT_FOUND. Said of a question about a block, it is also true of the block."""
         if message.flags & wire.FLAG_HINT:
             self._hints.on_reply(message, address)
             return
@@ -386,14 +388,14 @@ class Client:
             self._fetches.on_not_found(message, address, now_s)
 
     def _on_any_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """Of a block that was asked about, or hinted at."""
+        """Handle a FOUND that answers a question about a block, or a hint."""
         if message.flags & wire.FLAG_HINT:
             self._hints.on_reply(message, address)
         else:
             self._on_found(message, address, now_s)
 
     def _on_any_value(self, message: wire.Message, address: str, now_s: float) -> None:
-        """Of a block that is fetched, or deleted."""
+        """Handle a value that answers a fetch or a deletion."""
         self._deletions.on_reply(message, address, now_s)
         self._on_value(message, address, now_s)
 
@@ -405,7 +407,7 @@ class Client:
 
 
 def _covers(offer: Offer, durable: bool, replicas: int, least: int) -> bool:
-    """Whether what is being done already is at least what is asked for."""
+    """Return whether an offer that is under way does at least what is asked for."""
     return offer.durable >= durable and offer.replicas >= replicas and offer.least >= least
 
 

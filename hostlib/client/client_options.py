@@ -22,7 +22,7 @@ class ClientOptions:
     """Probes in flight to one home once their window has opened (`LaneOptions`), never fewer than it began
     with: what the pool answers must not wait behind what the home is asked for."""
     tick_s: float = 0.02
-    """How often timeouts are looked for while something in flight may be late."""
+    """Seconds between looks for timeouts while something in flight may be late."""
     max_transfers: int = 4096
     """Blocks in transfer at once; more are refused with OverloadedError."""
     corrupt_limit: int = 3
@@ -31,13 +31,13 @@ class ClientOptions:
     """Reports that the pool is wrong, over a longer time; twice as many at once. Above that, wrong values are
     asked for past the pool without a report."""
     relist_s: float = 2.0
-    """How long a PUT to a home that fell silent waits for a list of members without it, where a controller
-    makes lists; where none does, the PUT fails at once."""
+    """Seconds for which a PUT to a silent home waits for a list of members without that home. Where no
+    controller makes lists, the PUT fails at once."""
     blackout_s: float = 5.0
-    """How long a transfer waits for any of its homes where there are several and all of them fell silent: a
-    switch that was restarted, or this node's own link."""
+    """Seconds for which a transfer waits if all of several homes are silent: a switch may restart, or this
+    node's own link may be down."""
     transfer_s: float = 45.0
-    """How long one transfer goes on at most, from when it is asked for, whatever comes of it meanwhile; and
+    """Most seconds that one transfer takes from when it is asked for, whatever arrives meanwhile; and
     `fragment_s` longer for each of its fragments."""
     fragment_s: float = 0.01
     multicast: bool = True
@@ -58,7 +58,7 @@ class ClientOptions:
 
 @dataclass(slots=True)
 class ClientStats:
-    """What a client saw. Fragments unless the name says blocks."""
+    """Counters of a client: fragments unless the name says blocks."""
 
     blocks_fetched: int = 0
     blocks_put: int = 0
@@ -97,11 +97,11 @@ class ClientStats:
     unexpected: int = 0
     """Well-formed messages that a client does not take."""
     malformed: dict[str, int] = field(default_factory=dict)
-    """By reason."""
+    """Messages that could not be read, by reason."""
 
 
 class RateLimit:
-    """At most `per_s` over a longer time, twice as many at once; `allows` counts."""
+    """Limit of `per_s` over a longer time and of twice as many at once; `allows` counts."""
 
     def __init__(self, per_s: float) -> None:
         self._per_s = per_s

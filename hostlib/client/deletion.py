@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 64
 """Blocks that are being deleted; more wait for their turn."""
 PATIENCE_S: Final = 10.0
-"""How long a storage node may take for its answer."""
+"""Seconds that a storage node may take for its answer."""
 POOLS_S: Final = 1.0
-"""How long the controller may take to have all switches forget a write."""
+"""Seconds that the controller may take to have all switches forget a write."""
 AGAIN_S: Final = 0.1
 MAX_AGAIN_S: Final = 0.5
-"""After the first try; each further one waits twice as long, up to this."""
+"""Longest wait before another try, in seconds. Waits double from the first try on."""
 WHY: Final = {
     wire.REFUSED_FULL: "its disk does not take it",
     wire.REFUSED_PROOF: "the proof is not that of the write that it holds",
@@ -45,7 +45,7 @@ WHY: Final = {
 
 @dataclass(slots=True)
 class _Question:
-    """What one storage node is asked about one block, until it answers."""
+    """Question to one storage node about one block, until it answers."""
 
     future: asyncio.Future[wire.Message]
     first_sequence: int
@@ -59,15 +59,15 @@ class _Deletion:
 
     block: BlockRef
     stones: dict[Tombstone, int] = field(default_factory=dict)
-    """Those of the writes that were found, with their length in fragments."""
+    """Tombstones of the writes that were found, with their length in fragments."""
     told: set[tuple[str, Tombstone]] = field(default_factory=set)
-    """Which storage nodes have obeyed which."""
+    """Storage nodes and the tombstones that they have obeyed."""
     asked: set[str] = field(default_factory=set)
     """Storage nodes that have said what they hold."""
     pool_asked: bool = False
     """Whether the pool, or a home behind it, has said what it holds."""
     epochs: set[int] = field(default_factory=set)
-    """Of the lists of those who obeyed, as messages carry them."""
+    """Epochs of the lists of those who obeyed, as messages carry them."""
     is_disputed: bool = False
     """Whether the controller has said that it goes by another list: by an earlier one, too, if its clock was
     set back."""
@@ -83,10 +83,11 @@ class Deletions:
         exchange.handlers[wire.OP_DELETED] = self.on_reply
 
     async def delete(self, block: BlockRef) -> bool:
-        """Have all writes of a block forgotten; whether there were any.
+        """Delete all writes of a block; return whether there were any.
 
-        Raises TransferTimeoutError if a storage node does not answer or homes are down that may hold what
-        nobody else does, DeleteRefusedError if one can't do it: then the block may be there, or come back.
+        Raises TransferTimeoutError if a storage node does not answer, or if homes are down that may hold what
+        nobody else does. Raises DeleteRefusedError if one can't delete. Then the block may be there, or come
+        back.
         """
         async with self._turns:
             deletion = _Deletion(block)
@@ -109,7 +110,7 @@ class Deletions:
         return next(iter(found.stones.items()), None)
 
     def on_reply(self, message: wire.Message, address: str, now_s: float) -> None:
-        """A VALUE, NOT_FOUND, REFUSED or DELETED that may be about a block that is being deleted."""
+        """Take a VALUE, NOT_FOUND, REFUSED or DELETED that may be about a block that is being deleted."""
         for question in self._questions.get((address, message.key), ()):
             if message.tenant != self._seal.tenant or question.future.done():
                 continue
@@ -128,7 +129,7 @@ class Deletions:
         return [member.address for member in members.nodes if member.state is not State.DOWN]
 
     def _is_done(self, deletion: _Deletion) -> bool:
-        """Whether all that are there by the newest list have obeyed, and know no newer one."""
+        """Return whether all storage nodes of the newest list have obeyed, and know no newer one."""
         nodes, epoch = self.nodes(), self._exchange.members.epoch
         return (
             bool(nodes)
@@ -156,7 +157,7 @@ class Deletions:
             await asyncio.sleep(AGAIN_S)
 
     async def _together(self, work: Iterable[Coroutine[Any, Any, None]]) -> None:
-        """All of it, or the first error, with nothing left under way."""
+        """Await all of the work; raise the first error, with nothing left under way."""
         tasks = [asyncio.ensure_future(one) for one in work]
         try:
             await asyncio.gather(*tasks)
@@ -177,7 +178,7 @@ class Deletions:
             raise TransferTimeoutError(key, why)
 
     async def _look_into_pool(self, deletion: _Deletion, nodes: list[str]) -> None:
-        """A pool may have what no home has any more; it answers even if no home does."""
+        """Ask the pool, which may have what no home has any more, and answers even if no home does."""
         homes, _ = self._exchange.health.homes_of(deletion.block)
         home = next((one for one in homes if one in nodes), nodes[0])
         await self._look(deletion, home, past_pool=False)
@@ -220,7 +221,7 @@ class Deletions:
             deletion.stones.setdefault(stone, reply.fragments)
 
     async def _tell(self, deletion: _Deletion, node: str, stone: Tombstone) -> None:
-        """Have a storage node forget a write."""
+        """Have a storage node delete a write."""
         epoch = self._exchange.members.epoch & 0xFF
 
         def takes(reply: wire.Message) -> bool:
@@ -242,16 +243,17 @@ class Deletions:
             deletion.epochs.add(reply.epoch)
 
     async def _controller_agrees(self, deletion: _Deletion) -> bool:
-        """Have all pools forget whatever they hold of the block; return whether nobody else is up by the
-        controller's list."""
+        """Have all pools forget the block; return whether nobody else is up by the controller's list."""
         anything = Tombstone(Place(self._seal.tenant, deletion.block.key), 0, bytes(wire.TAG_BYTES))
         stones = deletion.stones or {anything: 1}
         await self._together(self._tell_controller(deletion, *stone) for stone in stones.items())
         return not deletion.is_disputed and self._is_done(deletion)
 
     async def _tell_controller(self, deletion: _Deletion, stone: Tombstone, fragments: int) -> None:
-        """Have the pools of all switches forget a write: those that no storage node's answer passed, too. A
-        controller that does not answer is counted, and not waited for."""
+        """Have the pools of all switches forget a write, those included that no storage node's answer passed.
+
+        A controller that does not answer is counted, and not waited for.
+        """
         controller = self._exchange.options.controller
         if controller is None or not self._exchange.members.epoch:
             return
@@ -281,7 +283,8 @@ class Deletions:
         takes: Callable[[wire.Message], bool],
         patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
-        """The answer of a storage node or the controller; None if the list says by now that it is down."""
+        """Return the answer of a storage node or the controller; None if the list says by now that it is
+        down."""
         question = _Question(self._exchange.new_future(key), self._exchange.numbers.next, takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)

@@ -1,9 +1,9 @@
-"""What moves the packets of a client: sends requests within windows, hands replies on, watches the homes.
+"""Exchange of a client's packets: it sends requests within windows, hands replies on, and watches the homes.
 
 A request belongs to a `RequestOwner` (`hostlib.client.request_owner`): a block being fetched
 (`hostlib.client.fetch`), offered to one home (`hostlib.client.offer`) or asked about
-(`hostlib.client.lookup`). Nothing waits for ever: a fragment has a deadline (`hostlib.native.lane`), so has
-all of a transfer, and what waits for a home that fell silent is told so (`hostlib.client.health`).
+(`hostlib.client.lookup`). Nothing waits for ever: a fragment has a deadline (`hostlib.native.lane`), and so
+has a whole transfer. What waits for a home that fell silent is told so (`hostlib.client.health`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 HELLO_EVERY_S = 1.0
 OVERDUE_LOOK_S = 1.0
-"""How often transfers are looked for that have taken longer than they may."""
+"""Seconds between looks for transfers that have taken longer than they may."""
 
 
 class Asked(Protocol):
@@ -177,11 +177,11 @@ class Exchange:
         request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
 
     def answered(self, fragments: int) -> None:
-        """So many came, and are settled in their lanes."""
+        """Count so many replies, which their lanes have settled."""
         self._node.answered(fragments)
 
     def drop(self, requests: Sequence[Request[Any]]) -> None:
-        """Nobody wants these any more."""
+        """Drop requests whose answers nobody wants any more."""
         self.core.drop(list(requests))
 
     def new_future(self, key: bytes) -> asyncio.Future[Any]:
@@ -300,7 +300,8 @@ class Exchange:
         self._pump()
 
     def _end_overdue(self, now_s: float) -> None:
-        """Whatever they wait for: a turn in a lane, or a home that gives a little now and then."""
+        """End transfers that have taken as long as they may: they wait for their turn in a lane, or a home
+        gives little."""
         for owner in [owner for owner in self.request_owners if now_s >= owner.until_s]:
             owner.overdue()
 
@@ -323,12 +324,14 @@ class Exchange:
             self._signs.at_latest(due_s)
 
     def seek(self, homes: Iterable[str]) -> None:
-        """Somebody waits for one of these suspected homes to be heard of again."""
+        """Ask suspected homes for a sign of life, because a transfer waits for one of them."""
         self._ask_for_signs(self.health.seek(homes, self.loop.time()))
 
     def _ask_for_signs(self, homes: Sequence[str]) -> None:
-        """Of life: a STAT of no block is answered at once, whatever waits there; by the home alone, should
-        somebody have put a block under that key."""
+        """Ask homes for a sign of life: a STAT of no block is answered at once, whatever waits there.
+
+        No pool may answer it, in case somebody has put a block under that key.
+        """
         sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_BYPASS, tenant=self.tenant)
         for home in homes:
             self._transport.send(home, [wire.encode(sign)])

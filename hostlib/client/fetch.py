@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 MAX_HINT_MS = 0xFFFF
 _NOTHING = memoryview(b"")
 TRIES_BEFORE_BYPASS = 3
-"""Then a fragment is asked for past the pool and the pending table: they may be what is wrong."""
+"""Tries after which a fragment is asked for past the pool and the pending table, which may be what is wrong.
+"""
 
 
 class Keeper(Protocol):
-    """What a fetch needs of whoever keeps all of them."""
+    """Interface of the keeper of all fetches that a fetch uses."""
 
     tenant: int
     core: Core
 
     @property
     def epoch(self) -> int:
-        """Of the list of members, as messages carry it."""
+        """Return the epoch of the list of members, as messages carry it."""
 
     def longest_s(self, fragments: int, /) -> float:
         """Return the seconds that a block of so many fragments may take."""
@@ -39,13 +40,13 @@ class Keeper(Protocol):
         """Ask for the same fragment at the home instead of the pool."""
 
     def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent or busy."""
+        """Go on with the next home: the one asked is silent or busy."""
 
     def go_on(self, fetch: Fetch) -> None:
         """Leave the home asked for the next."""
 
     def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
-        """Whom to ask for a block by now, and whether one that may hold it is left out."""
+        """Return the homes to ask for a block by now, and whether one that may hold it is left out."""
 
     def time_out(self, fetch: Fetch, why: str) -> None:
         """End a fetch that no home gave in time."""
@@ -58,7 +59,7 @@ class Fetch:
     fetches: Keeper
     block: BlockRef
     homes: list[str]
-    """Where it may be, from the one asked now on."""
+    """Homes that may hold the block; the first is the one asked now."""
     silent_home: bool
     """Whether a home that may hold it did not answer."""
     wanted_s: float
@@ -66,15 +67,15 @@ class Fetch:
     """The caller's buffer, which it is put together in as long as nobody else waits for it."""
     future: asyncio.Future[FetchedBlock]
     flags: int = 0
-    """That every request carries."""
+    """Flags that every request carries."""
     requests: list[Request[Fetch]] = field(default_factory=list)
     template: wire.Variants | None = None
-    """Of the GETs of one write; None before one is sent, and where they are encoded in runs."""
+    """Template of the GETs of one write; None before one is sent, and where they are encoded in runs."""
     asked_epoch: int = -1
-    """Of the list of members when GETs of this write were first sent in a run; -1 before."""
+    """Epoch of the list of members when GETs of this write were first sent in a run; -1 before."""
     buffer: memoryview = _NOTHING
     content: int = 0
-    """Which write it is; 0 before that is known."""
+    """Content id of the write; 0 before it is known."""
     fragments: int = 0
     length: int = 0
     missing: int = 1
@@ -94,15 +95,15 @@ class Fetch:
     asks_everyone: bool = False
     """Whether all storage nodes are asked, as one of them goes by another list than this node."""
     started_s: float | None = None
-    """When the first request left."""
+    """Time at which the first request left."""
     first_sequence: int = 0
-    """Its number, or one that no request has whose answer would be too old."""
+    """Sequence number of the first request, or one that no request has whose answer would be too old."""
     probed_s: float = 0.0
-    """When length and write were known."""
+    """Time at which length and write were known."""
     waits_until_s: float | None = None
-    """For any of its homes, if all fell silent; None if they never did."""
+    """Time until which it waits for any of its homes, if all fell silent; None if they never did."""
     fetched: FetchedBlock | None = None
-    """Once it is complete."""
+    """The block, once it is complete."""
     corrupt: int = 0
     pool_fragments: int = 0
     merged_fragments: int = 0
@@ -159,7 +160,7 @@ class Fetch:
         return (fragments - 1) * wire.VALUE_BYTES < len(self.buffer)
 
     def share(self) -> None:
-        """Somebody else waits for it, too: leave the caller's buffer alone, which may go, or change."""
+        """Leave the caller's buffer, which may go, or change: another reader waits for the block, too."""
         if self.target is None:
             return
         self.target = None
@@ -181,14 +182,14 @@ class Fetch:
         return True
 
     def retried(self, request: Request[Fetch]) -> None:
-        """What the pool did not answer after all is its home's turn."""
+        """Ask the home for what the pool did not answer."""
         if request.tries >= TRIES_BEFORE_BYPASS:
             request.flags |= wire.FLAG_BYPASS
         if request.lane is not None and request.lane.home == POOL:
             self.fetches.ask_at_home(self, request)
 
     def gave_up(self, request: Request[Fetch]) -> None:
-        """No answer before the deadline: the next replica's turn, if there is one."""
+        """Ask the next replica, if there is one: no answer came before the deadline."""
         if request.fragment >= len(self.requests) or self.requests[request.fragment] is not request:
             return  # another of them was given up before
         if len(self.homes) > 1:
@@ -198,7 +199,7 @@ class Fetch:
             self.fetches.time_out(self, "no answer in time")
 
     def overdue(self) -> None:
-        """It has taken as long as it may."""
+        """End the fetch, which has taken as long as it may."""
         self.fetches.time_out(self, f"{self.missing} fragments did not come in time")
 
     def silent(self, home: str) -> None:
@@ -210,8 +211,11 @@ class Fetch:
             self.silent_home = True
 
     def fallen(self, home: str) -> None:
-        """A list says that the home is down, which may live and yet give nothing: if it is the one asked, go
-        on as who asks by that list, unless there is no other."""
+        """Go on as a read by the new list would, if the home asked is down by that list and there is another
+        one.
+
+        Such a home may live and yet give nothing.
+        """
         if home != self.homes[0]:
             return
         homes, silent = self.fetches.homes_of(self.block)
@@ -221,7 +225,8 @@ class Fetch:
             self.fetches.go_on(self)
 
     def times(self, now_s: float) -> FetchTimes:
-        """Of a block that is complete now. One that came without being asked for was not waited for."""
+        """Return the times of a block that is complete now. A block that came without being asked for was not
+        waited for."""
         probe_sent_s = self.started_s if self.started_s is not None else now_s
         body_sent_s = self.requests[1].first_sent_s if self.fragments > 1 else 0.0
         return FetchTimes(

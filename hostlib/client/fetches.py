@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hostlib.protocol.seal import Seal
 
 BLACKOUT_LOOK_S = 0.05
-"""How often a read whose homes all fell silent looks whether one was heard of again."""
+"""Seconds between two looks of a read whose homes all fell silent whether one was heard again."""
 
 
 class Fetches:
@@ -65,7 +65,7 @@ class Fetches:
 
     @property
     def epoch(self) -> int:
-        """Of the list of members, as messages carry it."""
+        """Return the epoch of the list of members, as messages carry it."""
         return self._exchange.members.epoch & 0xFF
 
     def open(self, block: BlockRef, target: memoryview | None = None) -> Fetch:
@@ -88,7 +88,7 @@ class Fetches:
         return fetch
 
     def join(self, fetch: Fetch, block: BlockRef) -> None:
-        """Somebody else waits for a block that is being fetched, perhaps not of certain homes alone."""
+        """Join a fetch under way for another reader, which may not want the block of certain homes alone."""
         fetch.share()
         fetch.doubtful = fetch.doubtful or fetch.started_s is not None
         if fetch.block.homes in ((), block.homes):
@@ -107,7 +107,7 @@ class Fetches:
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
 
     def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent: ask the next for what is missing, of the same write."""
+        """Ask the next home for what is missing, of the same write: the home asked is silent."""
         fetch.silent_home = True
         self.go_on(fetch)
 
@@ -149,16 +149,18 @@ class Fetches:
             self._exchange.loop.call_soon(watcher, fetch)
 
     def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked lacks the block, or that write of it."""
+        """Go on without the home asked, which lacks the block, or that write of it."""
         fetch = self._asked_there(message, address)
         if fetch is not None:
             self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
             self._lacks(fetch, message)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked can't give the block: for good, or not now. One that is busy, or does not know yet
-        what was deleted, is asked again after a while, and before that those that were not busy. All other
-        reasons are of PUTs and deletions."""
+        """Go on without a home that can't give the block, for good or for now.
+
+        A home that is busy, or does not know yet what was deleted, is asked again after a while, and behind
+        those that were not busy. All other reasons are of PUTs and deletions.
+        """
         fetch = self._asked_there(message, address)
         if fetch is None:
             return
@@ -169,7 +171,7 @@ class Fetches:
             self._lacks(fetch, message)
 
     def _lacks(self, fetch: Fetch, message: wire.Message) -> None:
-        """The home asked has nothing to give, if it says so to what is asked now."""
+        """Go on without the home asked, which has nothing to give, if it says so to what is asked now."""
         is_of_before = wire.is_of_before(message, fetch.first_sequence)
         if is_of_before and fetch.flags & wire.FLAG_BYPASS:
             self.stats.late += 1  # nobody answers what is asked past the pool but who is asked
@@ -179,12 +181,12 @@ class Fetches:
         self._next_home(fetch)
 
     def _busy(self, fetch: Fetch, home: str) -> None:
-        """A home can't give the block now."""
+        """Ask another home, or this one after a while: it can't give the block now."""
         if home == fetch.homes[0] and self._exchange.passes_busy(fetch, home):
             self.go_on(fetch)
 
     def _start(self, fetch: Fetch) -> None:
-        """From the probe, knowing nothing."""
+        """Start a fetch from the probe, knowing nothing."""
         self._exchange.request_owners[fetch] = None
         if fetch.requests:
             self._exchange.drop(fetch.requests)
@@ -197,7 +199,7 @@ class Fetches:
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_STAT), fetch.requests)
 
     def _next_home(self, fetch: Fetch) -> None:
-        """The home asked does not have what was asked for."""
+        """Ask the next home: the one asked does not have what was asked for."""
         if not fetch.content:  # not even the block
             fetch.homes.pop(0)
             if not fetch.homes:
@@ -254,7 +256,7 @@ class Fetches:
             self._nowhere(fetch)
 
     def _wait(self, fetch: Fetch) -> None:
-        """For any of its homes to be heard of again."""
+        """Wait until any of its homes is heard again."""
         members = self._exchange.members
         fetch.homes = [home.address for home in members.order(fetch.block.key)[: members.replicas]]
         self._exchange.request_owners.pop(fetch, None)
@@ -273,7 +275,8 @@ class Fetches:
             self._nowhere(fetch)
 
     def _asked_there(self, message: wire.Message, address: str) -> Fetch | None:
-        """The fetch with a request in flight that is what this reply echoes, past the pool or not."""
+        """Return the fetch under way whose request this reply echoes, past the pool or not; None if there is
+        none."""
         fetch = self.active.get(message.key)
         if (
             fetch is not None
@@ -289,7 +292,8 @@ class Fetches:
         return None
 
     def _awaited(self, message: wire.Message) -> tuple[Fetch, Request[Fetch]] | None:
-        """The request that a value answers; a request past the pool takes only a reply from past the pool."""
+        """Return the request that a value answers. A request past the pool takes only a reply from past the
+        pool."""
         fetch = self.active.get(message.key)
         if fetch is not None and message.fragment < len(fetch.requests):
             request = fetch.requests[message.fragment]
@@ -361,7 +365,7 @@ class Fetches:
         flags: int,
         now_s: float,
     ) -> None:
-        """The probe has come: it says which write of the block there is, and how long it is."""
+        """Take what the probe says: which write of the block there is, and how long it is."""
         if not fetch.learn(fragments, content, flags, now_s) or not fetch.place(0, value):
             self._too_long(fetch)
         elif not fetch.missing:
@@ -377,9 +381,11 @@ class Fetches:
         address: str,
         now_s: float,
     ) -> Taken | None:
-        """As `_on_value` for each of a run of values that answer requests and are right; it ends before
-        whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
-        nothing in it depends on that."""
+        """Take a run of values that answer requests and are right, as `_on_value` takes each.
+
+        The run ends before whatever else comes. What a probe says, and that a block is complete, is handled
+        behind the run: nothing in it depends on that.
+        """
         if self._exchange.may_miss_deletions(address, wire.epoch_of(datagrams[at])):
             return None
         run = self.core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, self.epoch)
@@ -410,13 +416,13 @@ class Fetches:
         return Taken(count, from_home > 0, epoch)
 
     def _ask_bodies(self, bodies: dict[str, list[Request[Fetch]]]) -> None:
-        """By home, or POOL."""
+        """Ask for bodies, given by home, or POOL."""
         for home, requests in bodies.items():
             self._exchange.ask(self._exchange.lane(home, wire.OP_GET), requests)
         bodies.clear()
 
     def _encode(self, requests: list[Request[Any]], at: int, sequence: int, now_s: float) -> list[bytes]:
-        """The GETs of those requests from a place on that belong to fetches."""
+        """Encode the GETs of the requests from index `at` on that belong to fetches."""
         return self.core.encode_gets(requests, at, Fetch, sequence, now_s, self.tenant, self.epoch)
 
     def _too_long(self, fetch: Fetch) -> None:
@@ -424,7 +430,7 @@ class Fetches:
         self.finish(fetch, BlockTooLongError(fetch.block.key, why))
 
     def _ask_body(self, fetch: Fetch, address: str) -> None:
-        """What the probe came from will have the rest, too."""
+        """Ask for the rest where the probe came from, which will have it, too."""
         lane = self._exchange.lane(self._giver(fetch, address), wire.OP_GET)
         self._exchange.ask(lane, fetch.requests[1:])
 
@@ -461,7 +467,7 @@ class Fetches:
             watcher(fetch)
 
     def _refetch(self, fetch: Fetch, request: Request[Fetch], flags: int, now_s: float) -> None:
-        """A value was wrong: past the pool, and if it was wrong there, at the next home."""
+        """Ask again for a wrong value: past the pool, and if it was wrong there, at the next home."""
         self.stats.corrupt += 1
         fetch.corrupt += 1
         if fetch.corrupt > self._exchange.options.corrupt_limit:

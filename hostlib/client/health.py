@@ -1,9 +1,9 @@
-"""What a client knows of its homes' health: whom to ask for a key, and who does not answer.
+"""Health of a client's homes: whom to ask for a key, and who does not answer.
 
-A home from which nothing comes while something has been in flight to it for `silence_s` is suspected to be
-dead: what waits for it goes on to the next replica, and until it is heard of again nobody waits for it. It is
-asked for a sign of life (a STAT of no block) before it is suspected, so that a home that is only slow with
-what it was asked for says so, and again and again afterwards, less and less often. Pure: time is a parameter.
+A home is suspected to be dead if something has been in flight to it for `silence_s` and nothing comes. What
+waits for it goes on to the next replica, and nobody waits for it until it is heard again. Before it is
+suspected, it is asked for a sign of life (a STAT of no block). So a home that is only slow says that it
+lives, and is asked again afterwards, less and less often. The module does no I/O, and time is a parameter.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ class HealthOptions:
     """Times in seconds."""
 
     silence_s: float = 0.28
-    """With the tick that notices it, a dead home costs a node at most 300 ms."""
+    """Seconds of silence after which a home is suspected. With the tick that notices it, a dead home costs a
+    node at most 300 ms."""
     doubt_s: float = 0.06
     """Silence after which a home is asked for a sign of life, and twice as long as the next such question
     waits."""
     probe_s: float = 0.25
-    """How soon a suspected home is asked again; twice as long each time, up to `max_probe_s`."""
+    """Seconds until a suspected home is asked again. They double each time, up to `max_probe_s`."""
     max_probe_s: float = 2.0
 
 
@@ -77,8 +78,8 @@ class Health:
         return list(self._suspects)
 
     def reads(self, key: bytes) -> tuple[list[str], bool]:
-        """Homes to ask for a key, best first, and whether one that may hold it is left out as it does not
-        answer.
+        """Return homes to ask for a key, best first, and whether one that may hold it is left out as it does
+        not answer.
 
         Those are the first R that are up, and behind them those before the last of these that are only
         joining. If none of the key's homes is up, all others follow, as any of them may have been given the
@@ -96,7 +97,7 @@ class Health:
         return homes.copy(), silent
 
     def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
-        """As `reads`; of a block of which it is known who holds it, those."""
+        """Return the homes to read a block from, as `reads` does; if it is known who holds it, those."""
         if not block.homes:
             return self.reads(block.key)
         homes = [home for home in block.homes if home not in self._suspects]
@@ -143,7 +144,8 @@ class Health:
         return self._members.replicas > 1 and all(home.address in self._suspects for home in homes)
 
     def seek(self, homes: Iterable[str], now_s: float) -> list[str]:
-        """Of suspected homes that somebody waits for, those to be asked for a sign of life now."""
+        """Return those of these suspected homes, for which a transfer waits, that are to be asked for a sign
+        of life now."""
         due = [
             home for home in homes if now_s - self._asked_s.get(home, float("-inf")) >= self._options.doubt_s
         ]
@@ -155,7 +157,7 @@ class Health:
         return address in self._suspects
 
     def heard(self, address: str, now_s: float) -> None:
-        """Something came from this address, perhaps a home."""
+        """Note that something came from this address, perhaps a home."""
         if address in self._known:
             self._heard_s[address] = now_s
         if self._suspects:
@@ -163,7 +165,7 @@ class Health:
 
     @property
     def patience_s(self) -> float:
-        """After how long a silence `judge` has something to say at the earliest."""
+        """Return the seconds of silence before which `judge` has nothing to say."""
         return min(self._options.doubt_s, self._options.silence_s)
 
     def quiet_from_s(self, address: str) -> float:
@@ -173,7 +175,7 @@ class Health:
     def judge(
         self, oldest_s: Mapping[str, float], wait_s: Callable[[str], float], now_s: float
     ) -> tuple[list[str], list[str]]:
-        """Homes to be asked for a sign of life, and homes that are suspected from now on.
+        """Return homes to be asked for a sign of life, and homes that are suspected from now on.
 
         `oldest_s`: by home, since when something has been in flight to it; `wait_s(home)`: what is left of
         the work that it last said waits there.
@@ -195,7 +197,7 @@ class Health:
         return asked, dead
 
     def probes(self, now_s: float) -> list[str]:
-        """Suspected homes whose turn it is to be asked for a sign of life."""
+        """Return suspected homes whose turn it is to be asked for a sign of life."""
         due = [home for home, suspect in self._suspects.items() if now_s >= suspect.next_probe_s]
         for home in due:
             suspect = self._suspects[home]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 64
 """Blocks that are hinted at; more wait for their turn."""
 PATIENCE_S: Final = 2.0
-"""How long a home may take for its answer."""
+"""Seconds that a home may take for its answer."""
 POOL_PATIENCE_S: Final = 0.5
-"""How long the controller may take: it answers no more hints than it hears."""
+"""Seconds that the controller may take: it answers no more hints than it hears."""
 AGAIN_S: Final = 0.1
 MAX_AGAIN_S: Final = 0.4
 """A hint is sent again after the first time, then after twice as long each time, up to the second."""
@@ -64,10 +64,9 @@ class Hints:
         return [tell()]
 
     async def expire(self, block: BlockRef, seconds: int, deletions: Deletions) -> HintOutcome:
-        """Have a block deleted after a time; the worst of the answers of the homes that hold it. A home that
-        is down may hold it if no other does.
+        """Have a block deleted after a time; return the worst answer of the homes that hold it.
 
-        ValueError for an impossible time.
+        A home that is down may hold it if no other does. Raises ValueError for an impossible time.
         """
         if not 0 < seconds <= MAX_LIFETIME_S:
             raise ValueError(f"a block lives for 1 to {MAX_LIFETIME_S} seconds, not {seconds}")

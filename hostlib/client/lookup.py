@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a block is, and what waits there."""
+    """Place of a block, and the work that waits there."""
 
     home: str | None
     """The home that holds it; None: a pool on the way does."""
     wait_s: float
-    """Until all that was promised there has left."""
+    """Seconds until all that was promised there has left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class Question:
     future: asyncio.Future[Found | None]
     """None: nobody has it."""
     until_s: float
-    """When it has taken as long as it may."""
+    """Time at which it has taken as long as it may."""
     listed: int
     """The epoch of the list of members by which its homes were chosen."""
     first_sequence: int
@@ -52,7 +52,7 @@ class Question:
     doubtful: bool = False
     """Whether homes may have said that it is not there before somebody asked who waits for the answer now."""
     askers: int = 0
-    """Who waits for the answer."""
+    """Number of callers that wait for the answer."""
     request: Request[Question] | None = None
 
     def presence_known(self) -> bool | None:
@@ -77,11 +77,11 @@ class Question:
         """Do nothing more when it is asked again."""
 
     def gave_up(self, request: Request[Question]) -> None:
-        """No answer before the deadline: the next home's turn."""
+        """Ask the next home: no answer came before the deadline."""
         self.silent(self.homes[0])
 
     def overdue(self) -> None:
-        """It has taken as long as it may."""
+        """End the question, which has taken as long as it may."""
         self.lookup.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
 
     def silent(self, home: str) -> None:
@@ -94,8 +94,8 @@ class Question:
             self.silent_home = True
 
     def fallen(self, home: str) -> None:
-        """A list says that the home is down: if it is the one asked, go on as who asks by that list, unless
-        there is no other."""
+        """Go on as a question by the new list would, if the home asked is down by that list and there is
+        another one."""
         if home != self.homes[0]:
             return
         homes, silent = self.lookup.homes_of(self.block)
@@ -117,7 +117,7 @@ class Lookup:
         exchange.handlers[wire.OP_FOUND] = self._on_found
 
     def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
-        """Whom to ask about a block by now, and whether one that may hold it is left out."""
+        """Return the homes to ask about a block by now, and whether one that may hold it is left out."""
         return self._exchange.health.homes_of(block)
 
     def ask(self, block: BlockRef) -> Question:
@@ -129,7 +129,7 @@ class Lookup:
         return question
 
     def leave(self, question: Question) -> None:
-        """One of those who asked does not want to know any more: it is not asked on for nobody."""
+        """Leave a question whose answer a caller does not want any more; without callers it ends."""
         question.askers -= 1
         if not question.askers and not question.future.done():
             self.finish(question)
@@ -156,8 +156,8 @@ class Lookup:
             self.next_home(question)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked does not know yet what was deleted: those that know are asked first, and it is asked
-        again after a while."""
+        """Ask the homes that know what was deleted first, and the home asked, which does not yet, again after
+        a while."""
         question = self._asked_there(message, address)
         if question is None or message.generation != wire.REFUSED_BUSY:
             return
@@ -166,7 +166,7 @@ class Lookup:
             self.next_home(question)
 
     def finish(self, question: Question, error: TransferError | None = None) -> None:
-        """With an error, or (None) because nobody wants to know any more."""
+        """End a question with an error, or with None because nobody wants to know any more."""
         self.active.pop(question.block.key, None)
         self._exchange.request_owners.pop(question, None)
         if question.request is not None:
@@ -177,7 +177,7 @@ class Lookup:
             question.future.cancel()
 
     def next_home(self, question: Question) -> None:
-        """The home asked does not have it, or does not answer."""
+        """Ask the next home: the one asked does not have the block, or does not answer."""
         question.homes.pop(0)
         if question.request is not None:
             self._exchange.drop([question.request])

@@ -1,9 +1,10 @@
-"""What a node may have in flight towards all homes together: the bound of the incast at its own link.
+"""Window of what a node may have in flight towards all homes together: the bound of the incast at its own
+link.
 
 Each home bounds its own queue (`hostlib.native.flow_window`), but many homes that answer one node fill the
-queue before that node. Nobody reports that queue, so the window is learned from losses, as TCP does it: one
-fragment more a round trip while it is what limits the node, half of it when something was lost, at most once
-in `calm_s`. Pure: time is a parameter.
+queue before that node. Nobody reports that queue, so the window is learned from losses, as TCP does it. It
+grows by one fragment a round trip while it is what limits the node, and halves when something was lost, at
+most once in `calm_s`. The module does no I/O, and time is a parameter.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeWindowOptions:
-    """In fragments: as many as a switch's queue of 64 packets holds, and fewer where others use that, too."""
+    """Window sizes in fragments: as many as a switch's queue of 64 packets holds, and fewer where others use
+    that, too."""
 
     initial: int = 64
     least: int = 16
@@ -41,7 +43,7 @@ class NodeWindow:
         return max(0, self.size - in_flight)
 
     def limits(self, whether: bool) -> None:
-        """Whether something waits that the window does not let out."""
+        """Note whether something waits that the window does not let out."""
         self._limits = whether
 
     def answered(self, fragments: int = 1) -> None:
@@ -53,7 +55,7 @@ class NodeWindow:
                 self._size = min(self._options.most, self._size + 1 / self._size)
 
     def lost(self, now_s: float) -> None:
-        """Something did not come in time."""
+        """Halve the window, because something did not come in time."""
         if now_s - self._halved_s >= self._options.calm_s:
             self._halved_s = now_s
             self._size = max(self._options.least, self._size / 2)

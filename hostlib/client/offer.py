@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class OfferKeeper(Protocol):
-    """What an offer needs of whoever keeps all of them."""
+    """Interface of the keeper of all offers that an offer uses."""
 
     def encode(self, leg: Leg, request: Request[Leg], sequence: int, now_s: float) -> bytes:
         """Return a PUT; where it goes to several homes, it is in flight to all of them from now on."""
@@ -35,7 +35,7 @@ class OfferKeeper(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Leg:
-    """What one home has of an offer."""
+    """Part of an offer that one home has."""
 
     offer: Offer
     member: Member
@@ -71,16 +71,16 @@ class Leg:
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge it in time")
 
     def overdue(self) -> None:
-        """It has taken as long as it may."""
+        """End the offer, which has taken as long as it may."""
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge all of it in time")
 
     def silent(self, home: str) -> None:
-        """Without a controller nobody is going to name another home."""
+        """Go on without a home that fell silent; without a controller, nobody will name another one."""
         if home == self.member.address and not self.held:
             self.offer.offers.silent(self)
 
     def fallen(self, home: str) -> None:
-        """The list names another home in its place: `Offers` sees to that."""
+        """Do nothing: `Offers` replaces a home that a list names as down."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,12 +99,12 @@ class Offer:
     """Homes that must have it whoever is silent."""
     future: asyncio.Future[None]
     until_s: float
-    """When it has taken as long as it may."""
+    """Time at which it has taken as long as it may."""
     first_sequence: int
     """A number that no earlier request has."""
     legs: list[Leg] = field(default_factory=list)
     tags: list[bytes] = field(default_factory=list)
-    """Of the fragments that were sent so far; empty where one was not."""
+    """Tags of the fragments that were sent so far; empty where one was not."""
 
     @property
     def fragments(self) -> int:

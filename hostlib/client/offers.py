@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hostlib.protocol.transfer import BlockRef
 
 SILENCE_LOOK_S = 0.25
-"""How often a PUT looks whether a home that fell silent was heard of again."""
+"""Seconds between two looks of a PUT whether a silent home was heard again."""
 ROUNDS = 4
-"""How often all of a block is offered to a home that loses parts of it."""
+"""Number of times that all of a block is offered to a home that loses parts of it."""
 WHY = {
     wire.REFUSED_FULL: "there is no room on its disk",
     wire.REFUSED_QUOTA: "the tenant holds as much as it may",
@@ -105,8 +105,10 @@ class Offers:
     def _encode(
         self, tag_state: bytes, requests: list[Request[Leg]], at: int, sequence: int, now_s: float
     ) -> list[bytes]:
-        """As `encode` for those requests from a place on that are of one leg and sent for the first time, or
-        again."""
+        """Encode a run of requests from index `at` on, as `encode` does.
+
+        The run is of one leg; all of it is sent for the first time, or all of it again.
+        """
         first = requests[at]
         offer = first.owner.offer
         head, others = self._head(first.owner, again=bool(first.tries))
@@ -118,7 +120,7 @@ class Offers:
         return puts
 
     def _head(self, leg: Leg, again: bool) -> tuple[wire.Message, list[Leg]]:
-        """A PUT without what differs between fragments, and the other homes that it goes to."""
+        """Return a PUT without what differs between fragments, and the other homes that it goes to."""
         offer = leg.offer
         flags = wire.FLAG_DURABLE if offer.durable else 0
         numbers = [0, 0, 0]
@@ -145,8 +147,10 @@ class Offers:
         self.finish(offer, TransferTimeoutError(offer.block.key, why))
 
     def silent(self, leg: Leg) -> None:
-        """A home does not answer: the next list of members may name another in its place. Without a
-        controller there is no such list, and the other homes have to do, if they are enough."""
+        """Wait for the next list of members, which may name another in place of a silent home.
+
+        Without a controller there is no such list, and the other homes have to do, if they are enough.
+        """
         offer = leg.offer
         why = f"{leg.member.address} does not answer"
         if not self._exchange.members.epoch:
@@ -178,7 +182,7 @@ class Offers:
         look()
 
     def finish(self, offer: Offer, error: TransferError | None = None) -> None:
-        """With an error, or (None) because it is done or nobody wants it any more."""
+        """End an offer with an error, or with None because it is done or nobody wants it any more."""
         if self.active.get(offer.block.key) is offer:
             del self.active[offer.block.key]
         for leg in offer.legs:
@@ -216,21 +220,21 @@ class Offers:
         self._exchange.request_owners[leg] = None
 
     def _ask(self, offer: Offer) -> None:
-        """The first home's packets carry those of the others."""
+        """Ask the first home, whose packets carry those of the others."""
         for at, leg in enumerate(offer.legs):
             if not at or leg.alone:
                 lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
                 self._exchange.ask(lane, [one for one in leg.requests if one.lane is None])
 
     def _launch(self, legs: Sequence[Leg], sent: Sequence[Request[Leg]], now_s: float) -> None:
-        """The PUTs of these requests go to these homes, too."""
+        """Count the PUTs of these requests as in flight to these homes, too."""
         for leg in legs:
             if not leg.held:
                 own = [leg.requests[request.fragment] for request in sent]
                 self._exchange.lane(leg.member.address, wire.OP_PUT).launched(own, now_s)
 
     def _leave_out(self, leg: Leg) -> None:
-        """This home need not have it."""
+        """Leave out a home that need not have the block."""
         offer = leg.offer
         offer.replicas -= 1
         offer.legs.remove(leg)
@@ -245,7 +249,8 @@ class Offers:
                 self._alone(other)
 
     def _too_few(self, offer: Offer) -> None:
-        """The next list of members may have enough: who lost a few heartbeats is back soon."""
+        """Wait for the next list of members, which may have enough homes: a home that lost a few heartbeats
+        is back soon."""
 
         def still() -> None:
             if self.active.get(offer.block.key) is offer and len(offer.legs) < offer.replicas:
@@ -256,7 +261,7 @@ class Offers:
         self._exchange.loop.call_later(self._exchange.options.relist_s, still)
 
     def _alone(self, leg: Leg) -> None:
-        """From now on this home gets packets of its own, for all that was not sent to it yet."""
+        """Send this home packets of its own from now on, for all that was not sent to it yet."""
         leg.alone = True
         lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
         self._exchange.ask(lane, [one for one in leg.requests if one.lane is None and not one.done])
@@ -290,7 +295,7 @@ class Offers:
     def _take_acks(
         self, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
     ) -> Taken | None:
-        """As `_on_ack` for each of a run that says of one block's fragments that they were received."""
+        """Take a run of acknowledgements of one block's received fragments, as `_on_ack` takes each."""
         leg = self._leg(wire.key_of(datagrams[at]), address)
         if leg is None:
             return None
@@ -341,7 +346,7 @@ class Offers:
             self.finish_held(offer)
 
     def _offer_again(self, offer: Offer, leg: Leg) -> None:
-        """It has acknowledged everything and does not hold the block: it lost some of it."""
+        """Offer all of the block again to a home that acknowledged everything and does not hold it."""
         leg.rounds += 1
         if leg.rounds >= ROUNDS:
             self.stats.refused += 1
@@ -354,7 +359,7 @@ class Offers:
         self._alone(leg)
 
     def _on_members(self) -> None:
-        """Homes that are down by now are replaced by those that are in their place."""
+        """Replace homes that are down by those that are in their place."""
         for offer in list(self.active.values()):
             homes = self._exchange.members.homes(offer.block.key, offer.replicas)
             if len(homes) < offer.replicas:

@@ -33,7 +33,7 @@ class PushedOptions:
     max_partial: int = 256
     """Blocks of which some fragments are there; the oldest gives way."""
     max_partial_bytes: int = 64 << 20
-    """What these take."""
+    """Most bytes that incomplete blocks take."""
     max_interests: int = 8192
     """Blocks asked for that are remembered."""
     subscribe_again_s: float = 20.0
@@ -47,7 +47,7 @@ class PushedStats:
     fragments: int = 0
     """Fragments that came unasked."""
     unwanted: int = 0
-    """Of them: not taken."""
+    """Pushed fragments that were not taken."""
     taken: int = 0
     corrupt: int = 0
     """Fragments whose tag is wrong: dropped."""
@@ -56,7 +56,8 @@ class PushedStats:
 
 
 class Interests:
-    """What a node wants to have pushed to it: what it asked for lately, or what follows that in its chain."""
+    """Blocks that a node wants to have pushed to it: what it asked for lately, or what follows that in its
+    chain."""
 
     def __init__(self, options: PushedOptions) -> None:
         self._options = options

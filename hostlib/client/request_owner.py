@@ -1,4 +1,4 @@
-"""What an exchange (`hostlib.client.exchange`) and those whose requests it sends ask of each other."""
+"""Interfaces between an exchange (`hostlib.client.exchange`) and those whose requests it sends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from hostlib.native.lane import Request
 from hostlib.protocol import wire
 
 Handler = Callable[[wire.Message, str, float], None]
-"""Of a message, the address it came from, and the time."""
+"""Handler of a message. Its arguments: the message, the address it came from, and the time."""
 Taker = Callable[[Sequence[wire.Buffer], int, str, float], "Taken | None"]
-"""Of datagrams, of which those from a place on may be a run that can be taken at once; the address they came
-from, and the time."""
+"""Handler that takes a run of datagrams at once, if there is one from an index on. Its arguments: the
+datagrams, the index, the address they came from, and the time."""
 
 
 Encoder = Callable[[list[Request[Any]], int, int, float], list[bytes]]
-"""Of requests from a place on, as many as it can encode, numbered from a sequence on; and the time."""
+"""Encoder of as many of `requests[at:]` as fit. Its arguments: the requests, `at`, the first sequence number,
+and the time."""
 
 
 class Taken(NamedTuple):
@@ -29,7 +30,7 @@ class Taken(NamedTuple):
 
 
 class RequestOwner(Protocol):
-    """What a request belongs to."""
+    """Owner of requests."""
 
     @property
     def until_s(self) -> float:
@@ -39,16 +40,16 @@ class RequestOwner(Protocol):
         """End a transfer that has taken as long as it may."""
 
     def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
-        """Requests as they are sent now, numbered from `sequence` on."""
+        """Return requests as they are sent now, numbered from `sequence` on."""
 
     def retried(self, request: Request[Any]) -> None:
-        """The request was not answered in time, and is queued again."""
+        """Note that the request was not answered in time, and is queued again."""
 
     def gave_up(self, request: Request[Any]) -> None:
-        """The request was not answered before its deadline."""
+        """Go on, or end: the request was not answered before its deadline."""
 
     def silent(self, home: str) -> None:
-        """The home has been silent for too long; it may be another than this one's."""
+        """Go on without a home that has been silent for too long; it may be another than this one's."""
 
     def fallen(self, home: str) -> None:
-        """A new list of members says that the home is down; it may be another than this one's."""
+        """Go on without a home that is down by a new list of members; it may be another than this one's."""

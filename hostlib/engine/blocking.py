@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 CLOSE_S = 2.0
-"""How long a pool that is closed may take to write down what was stored last."""
+"""Seconds that a pool which is closed may take to write down what was stored last."""
 
 _log = logging.getLogger("weir")
 
@@ -90,7 +90,7 @@ class BlockingObjects:
         return self._submit(self._objects.store(items, within_s))
 
     def begin_delete(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
-        """Have objects forgotten; which of them are certain not to be there any more."""
+        """Begin to delete objects. The result says which of them are certain not to be there any more."""
         return self._submit(self._objects.delete(blocks))
 
     def load(self, items: Sequence[Item]) -> list[bool]:
@@ -102,7 +102,7 @@ class BlockingObjects:
         return self.begin_store(items).result()
 
     def stats(self) -> dict[str, Any]:
-        """Counters of pool and socket."""
+        """Return counters of pool and socket."""
 
         async def report() -> dict[str, Any]:
             return self._objects.stats.report() | {"endpoint": self._client.endpoint_report()}
@@ -187,7 +187,7 @@ class BlockingPool(BlockingObjects):
         return self._submit(self.blocks.retain(list(block_keys), seconds))
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
-        """These blocks were found and could not be loaded (`KvPool.failed_to_load`)."""
+        """Note that these blocks were found and could not be loaded (`KvPool.failed_to_load`)."""
         self._loop.call_soon_threadsafe(self.blocks.failed_to_load, list(block_keys))
 
     def begin_store_blocks(self, blocks: Sequence[Block]) -> Future[int]:
@@ -212,7 +212,7 @@ class BlockingPool(BlockingObjects):
 
     @staticmethod
     def _read(block: Block) -> Block:
-        """A block whose objects are copied; one that the engine has taken back says so again later."""
+        """Return a block whose objects are copied. One that the engine has taken back says so again later."""
         items = block() if callable(block) else block
         return items if items is not None else lambda: None
 

@@ -1,4 +1,4 @@
-"""How an engine reaches the pool: read from the mapping that the engine's own configuration carries."""
+"""Settings of an engine's pool, read from the mapping that the engine's own configuration carries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolConfig:
-    """Where the pool is, how long an engine waits for it. A node's processes share one client."""
+    """Addresses, bounds and secrets of the pool as an engine sees it. A node's processes share one client."""
 
     address: str
     """This node's IPv4 address in the pool's network."""
@@ -34,22 +34,22 @@ class PoolConfig:
     secret: str = PUBLIC_SECRET.hex()
     """The tenant's secret, 16 to 64 bytes in hexadecimal; the default is public."""
     silence_s: float = 1.0
-    """After which a storage node with something to answer counts as dead. An engine that computes may keep
-    the client from the CPU for long; with replicas to turn to, shorter is better."""
+    """Seconds after which a silent storage node that was asked something counts as dead. An engine that
+    computes may keep the client from the CPU for long; with replicas to turn to, shorter is better."""
     lookup_timeout_s: float = 2.0
-    """After which a prompt counts as being in the pool as far as is known by then."""
+    """Seconds after which a look-up answers with what is known by then."""
     transfer_timeout_s: float = 10.0
-    """After which what has not been loaded is recomputed. What is stored has as long for each object, or part
-    of a large one, from its turn on."""
+    """Seconds after which what has not been loaded is recomputed. A store has as long for each object, or
+    part of a large one, from its turn on."""
     retry_s: float = 5.0
-    """How often at least a storage node that does not answer is asked for a sign of life. A process that has
-    the node's client and does not answer is left alone so long, and longer each time, up to a minute."""
+    """Most seconds between two checks whether a silent storage node is back. A process that has the node's
+    client and does not answer is left alone for as long, and longer each time, up to a minute."""
     report: str | None = None
     """File to which the counters are written as JSON when the pool is closed."""
     listed: bool = False
     """Whether what is stored is written down in the pool, for `weir pool` (`hostlib.engine.listed`)."""
     lifetime_s: int = 0
-    """After which what is stored is deleted everywhere, in seconds; 0 for never."""
+    """Seconds after which what is stored is deleted everywhere; 0 for never."""
     waiting_bytes: int = 1 << 28
     """Copies of blocks that wait to be stored; what comes on top is copied when there is room."""
 

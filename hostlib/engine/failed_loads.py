@@ -29,7 +29,7 @@ class FailedLoads:
         self._failures: OrderedDict[bytes, _Failure] = OrderedDict()
 
     def __contains__(self, key: bytes) -> bool:
-        """Whether the key failed to load and was neither stored nor loaded since."""
+        """Return whether the key failed to load and was neither stored nor loaded since."""
         return key in self._failures
 
     def __len__(self) -> int:
@@ -45,12 +45,12 @@ class FailedLoads:
             self._failures.popitem(last=False)
 
     def found(self, key: bytes) -> None:
-        """A look-up has found all that belongs to the key."""
+        """Note that a look-up has found all that belongs to the key."""
         if key in self._failures:
             self._failures[key].found_since = True
 
     def discard(self, key: bytes) -> None:
-        """The key was stored, or loaded."""
+        """Forget the failures of a key that was stored, or loaded."""
         self._failures.pop(key, None)
 
     def rests(self, key: bytes, now_s: float) -> bool:

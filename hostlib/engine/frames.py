@@ -32,7 +32,8 @@ class Channel:
         self._reader, self._writer = reader, writer
 
     def check_user(self) -> None:
-        """ConfigError if the other end is another user's process, which could read and write our blocks."""
+        """Raise ConfigError if the other end is another user's process, which could read and write our
+        blocks."""
         connection = self._writer.get_extra_info("socket")
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         process, user, _ = _CREDENTIALS.unpack(raw)

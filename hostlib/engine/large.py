@@ -41,7 +41,7 @@ MAX_OBJECT_BYTES: Final = 1 << 30
 PART_BYTES: Final = 1 << 22
 """Small enough to spread an object over all homes, large enough for few keys."""
 PARTS_AT_ONCE: Final = 8
-"""Of one object that is loaded, and of all that are stored."""
+"""Parts in flight of one object that is loaded, and of all objects that are stored."""
 SLOTS: Final = 3
 _PART: Final = b"weir part"
 _MANIFEST: Final = b"weir manifest"
@@ -52,7 +52,7 @@ MANIFEST_BYTES: Final = _BODY.size + _MAC_BYTES
 
 
 class Manifest(NamedTuple):
-    """What a large object is made of."""
+    """Manifest of a large object: its length and its parts."""
 
     length: int
     part_bytes: int
@@ -66,7 +66,7 @@ class Manifest(NamedTuple):
         return -(-self.length // self.part_bytes)
 
     def encode(self, seal: Seal, key: bytes) -> bytes:
-        """As it is stored for the object of this key."""
+        """Return the bytes that are stored for the object of this key."""
         body = _BODY.pack(_MAGIC, self.length, self.part_bytes, self.parts, self.digest)
         return body + seal.key(_MANIFEST, key, body)
 
@@ -91,7 +91,7 @@ class LargeObjects:
     """Stores and loads them through a client of the pool."""
 
     def __init__(self, client: BlockClient, seal: Seal, replicas: int, part_timeout_s: float) -> None:
-        """`part_timeout_s` is how long storing one part may take."""
+        """Store and load by `client`; `part_timeout_s` is how long storing one part may take."""
         self._client, self._seal, self._replicas = client, seal, replicas
         self._part_timeout_s = part_timeout_s
         self._turns = asyncio.Semaphore(PARTS_AT_ONCE)
@@ -137,8 +137,10 @@ class LargeObjects:
         raise BlockNotFoundError(block.key, "none of its homes holds all of it")
 
     async def delete(self, block: BlockRef) -> bool:
-        """Have an object forgotten, whatever its length: its manifests before its parts. Returns whether any
-        of it was there. Raises as `Client.delete`."""
+        """Delete an object, whatever its length: its manifests before its parts.
+
+        Returns whether any of it was there. Raises as `Client.delete`.
+        """
         there = [False] * SLOTS
 
         async def forget(slot: int) -> None:
@@ -184,7 +186,7 @@ class LargeObjects:
         return manifest
 
     async def _is_whole(self, block: BlockRef, manifest: Manifest) -> bool:
-        """Whether all parts are there."""
+        """Return whether all parts are there."""
         present = await self._client.present(self._parts(block, manifest), self._part_timeout_s)
         if None in present:
             raise TransferTimeoutError(block.key, "a home that may hold a part does not answer")
@@ -225,7 +227,7 @@ class LargeObjects:
             await self._client.put(block, content, replicas=self._replicas, at_least=1)
 
     def _slot(self, block: BlockRef, slot: int) -> BlockRef:
-        """Where a manifest is: under the object's own key first."""
+        """Return the block of a manifest; the first one is stored under the object's own key."""
         return block if not slot else block._replace(key=self._seal.key(_MANIFEST, block.key, b"%d" % slot))
 
     def _parts(self, block: BlockRef, manifest: Manifest) -> list[BlockRef]:
@@ -236,7 +238,7 @@ class LargeObjects:
 
 
 async def _digest(content: memoryview) -> bytes:
-    """A `Manifest`'s digest; other tasks go on meanwhile."""
+    """Return a `Manifest`'s digest; other tasks go on meanwhile."""
     parts = Manifest(len(content), PART_BYTES, b"").cut(content)
     digests = [b""] * len(parts)
 

@@ -1,4 +1,4 @@
-"""Which objects of a tenant are in the pool, by name: a model, or a key space.
+"""Lists of a tenant's objects in the pool, by the name of a model or of a key space.
 
 Storage nodes know keys only, and list them to one another alone. So engines write down what they store, in
 the pool itself, under the tenant's secret:
@@ -7,8 +7,8 @@ the pool itself, under the tenant's secret:
     page     key of (name, number of the page)  16 random bytes, then for each object: key, length u32
 
 A slot and a page belong to whoever wrote them first. An object is in a page seconds after it was stored. A
-process that is killed does not write down its last objects, and pages can leave the pool as any block. So a
-list is what is known: what it names may have left the pool, and a few objects may be missing.
+process that is killed does not write down its last objects, and pages can leave the pool as any block can. So
+a list may name objects that have left the pool, and may lack a few that are there.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 MAX_NAMES: Final = 64
 MAX_NAME_BYTES: Final = 200
 MAX_PAGES: Final = 65_536
-"""Of one name."""
+"""Most pages of one name."""
 PAGE_ENTRIES: Final = 1024
 MISSING_PAGES: Final = 16
-"""So many in a row that are not there end a list."""
+"""Number of pages in a row that are not there, which end a list."""
 FLUSH_S: Final = 5.0
-"""How long an object that was stored waits to be written down."""
+"""Seconds that an object which was stored waits to be written down."""
 MAX_WAITING: Final = 65_536
 """Objects that wait for that; more are not written down."""
 DELETES_AT_ONCE: Final = 64
@@ -56,11 +56,11 @@ class Listed(NamedTuple):
 
     key: bytes
     length: int
-    """In bytes."""
+    """Length in bytes."""
 
 
 class Page(NamedTuple):
-    """What one write of a list says."""
+    """Content of one write of a list."""
 
     block: BlockRef
     objects: list[Listed]
@@ -107,7 +107,7 @@ class Lists:
         self._next_page[name] = number + 1
 
     async def clear(self, name: str, progress: Callable[[int], None] = lambda deleted: None) -> int:
-        """Have all objects of a name forgotten, and the name; how many were there.
+        """Delete all objects of a name, and the name; return how many were there.
 
         Raises a TransferError where that could not be done; what was not deleted is still in the list then.
         """
@@ -182,7 +182,7 @@ class Lists:
 
 
 class Notes:
-    """What one process has stored and not written down yet. Use from one event loop."""
+    """Objects that one process has stored and not written down yet. Use from one event loop."""
 
     def __init__(self, lists: Lists) -> None:
         self.left_out = 0
@@ -224,7 +224,7 @@ class Notes:
 
 
 def _name(content: bytes) -> str:
-    """The name in a slot; empty for what is none."""
+    """Return the name in a slot; empty for what is none."""
     try:
         return content.decode() if len(content) <= MAX_NAME_BYTES else ""
     except UnicodeDecodeError:
@@ -232,7 +232,7 @@ def _name(content: bytes) -> str:
 
 
 def _objects(content: bytes) -> list[Listed]:
-    """Those of a page; none if it is no page."""
+    """Return the objects of a page; none if it is no page."""
     body = content[_NONCE_BYTES:]
     if len(content) < _NONCE_BYTES or len(body) % _ENTRY.size or len(body) > PAGE_ENTRIES * _ENTRY.size:
         return []

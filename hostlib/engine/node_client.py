@@ -37,9 +37,10 @@ Result = TypeVar("Result")
 
 ATTEMPTS = 200
 PAUSE_S = 0.01
-"""Between attempts, while another process is about to serve or about to go."""
+"""Seconds between attempts while another process is about to serve or about to go."""
 ENTER_S = 10.0
-"""For the greeting of the process that has the client: an engine that starts may keep it from the CPU."""
+"""Seconds to wait for the greeting of the process that has the client. An engine that starts may keep it from
+the CPU."""
 
 
 class NodeClient:
@@ -76,7 +77,7 @@ class NodeClient:
         return self._client is None or self._client.is_answering
 
     def endpoint_report(self) -> dict[str, int]:
-        """Counters of the socket; nothing where another process has it."""
+        """Return the counters of the socket; none if another process has it."""
         return self._endpoint.stats.report() if self._endpoint is not None else {}
 
     async def open(self) -> BlockClient:
@@ -89,7 +90,7 @@ class NodeClient:
             return self._client
 
     async def get(self, block: BlockRef) -> FetchedBlock:
-        """As `Client.get`."""
+        """Get a block as `Client.get` does."""
         return await self._with_client(block, lambda client: client.get(block))
 
     async def get_into(self, block: BlockRef, buffer: memoryview) -> FetchedBlock:
@@ -115,7 +116,7 @@ class NodeClient:
         return await self._with_client(block, lambda client: client.delete(block))
 
     async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
-        """As `Client.hint`, but for a pool that can't be reached, which raises TransferTimeoutError."""
+        """Hint as `Client.hint` does, but raise TransferTimeoutError for a pool that can't be reached."""
         return await self._with_client(block, lambda client: client.hint(block, hint, seconds))
 
     def close(self) -> None:
@@ -133,7 +134,8 @@ class NodeClient:
         return self._client is not None and not (isinstance(self._client, Guest) and self._client.is_over)
 
     async def _with_client(self, block: BlockRef, ask: Callable[[BlockClient], Awaitable[Result]]) -> Result:
-        """What the client answers. Once it was open, whatever prevents it is a pool that does not answer.
+        """Return what the client answers. Once it was open, any failure counts as a pool that does not
+        answer.
 
         If another process has the client and says nothing for `silence_s` to a caller that then gives up, it
         is left alone for a while.
@@ -153,7 +155,7 @@ class NodeClient:
             raise
 
     def _heard_since(self, began_s: float) -> bool:
-        """Whether this process has the client, or the one that has it has said something since then."""
+        """Return whether this process has the client, or the one that has it was heard since `began_s`."""
         return self._host is not None or (isinstance(self._client, Guest) and self._client.heard_s >= began_s)
 
     async def _opened(self) -> BlockClient:
@@ -165,7 +167,7 @@ class NodeClient:
         raise ConfigError(self._silent())
 
     async def _serve(self) -> BlockClient | None:
-        """Become the process that has the client; None where there is one."""
+        """Become the process that has the client; return None where there is one."""
         config = self._config
         try:
             server = await asyncio.start_unix_server(self._on_guest, self._path, start_serving=False)
@@ -219,7 +221,7 @@ class NodeClient:
         return f"the process that has the pool open at {self._config.address} does not answer"
 
     def _settings(self) -> dict[str, Any]:
-        """What processes of a node have to agree in; the secret by a digest of it."""
+        """Return what processes of a node have to agree in; the secret by a digest of it."""
         config = self._config
         return {
             "homes": list(config.homes),

@@ -34,17 +34,18 @@ if TYPE_CHECKING:
     from hostlib.protocol.transfer import BlockRef, FetchedBlock
 
 OBJECTS_IN_FLIGHT = 64
-"""Of one load: enough to fill all homes' windows, few enough to bound what is assembled at once."""
+"""Objects of one load in flight: enough to fill all homes' windows, few enough to bound what is assembled at
+once."""
 DELETES_IN_FLIGHT = 64
 SENT_AT_ONCE_BYTES = 16 << 20
-"""Of stores: more than fills all homes' windows. An object's time passes while it is sent, not while others
-are."""
+"""Bytes of stores that are sent at once: more than fills all homes' windows. The time of an object that waits
+for its turn does not count."""
 QUESTIONS_IN_FLIGHT = 256
-"""Of one look-up."""
+"""Questions of one look-up in flight."""
 LOOKUPS_IN_FLIGHT = 8
 """More look-ups wait for one of these to end."""
 ANSWER_SHARE = 0.9
-"""Of the time that a look-up has left, how much is given to the questions that it asks next."""
+"""Share of a look-up's remaining time that the next questions get."""
 
 OnMoved = Callable[[int, bool], None]
 Ask = Callable[["Sequence[BlockRef]"], Awaitable[list[bool]]]
@@ -57,9 +58,10 @@ class Item(NamedTuple):
 
     block: BlockRef
     buffer: Buffer
-    """Where its bytes go to or come from, contiguous; a load needs a writable one of the object's length."""
+    """Contiguous buffer that the bytes go to or come from. A load needs a writable one of the object's
+    length."""
     name: str = ""
-    """Under which it is written down (`hostlib.engine.listed`); empty for the pool's own."""
+    """Name under which the object is listed (`hostlib.engine.listed`); empty for the pool's own."""
 
     @property
     def size(self) -> int:
@@ -83,7 +85,7 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class PoolStats:
-    """What one engine moved."""
+    """Counters of one engine."""
 
     lookups: int = 0
     slow_lookups: int = 0
@@ -95,9 +97,9 @@ class PoolStats:
     loaded_objects: int = 0
     loaded_bytes: int = 0
     pool_bytes: int = 0
-    """Of those loaded, what switches served."""
+    """Loaded bytes that switches served."""
     store_bytes: int = 0
-    """Of those loaded, what storage nodes served."""
+    """Loaded bytes that storage nodes served."""
     merged: int = 0
     """Fragments that came as a copy of the reply to another node."""
     load_s: float = 0.0
@@ -120,7 +122,7 @@ class PoolStats:
 
 
 def _ignore(index: int, moved: bool) -> None:
-    """Nobody wants to know."""
+    """Ignore that an object has moved."""
 
 
 class ObjectPool:
@@ -258,7 +260,7 @@ class ObjectPool:
         return [one is True for one in held]
 
     async def delete(self, blocks: Sequence[BlockRef]) -> list[bool]:
-        """Have objects forgotten; which of them are certain not to be there any more, for anybody."""
+        """Delete objects. Return which of them are certain not to be there any more, for anybody."""
         turns = asyncio.Semaphore(DELETES_IN_FLIGHT)
 
         async def delete(block: BlockRef) -> bool:
@@ -295,7 +297,7 @@ class ObjectPool:
             self.silence.look()
 
     async def _ask(self, blocks: Sequence[BlockRef], until_s: float) -> list[bool]:
-        """Which of the objects are known to be there, as far as that is known until then."""
+        """Return which objects are known to be there by `until_s`."""
         if not await self._ready():
             return [False] * len(blocks)
         within_s = ANSWER_SHARE * (until_s - now_s())
@@ -315,12 +317,12 @@ class ObjectPool:
         ]
 
     def _can_load(self, key: bytes) -> bool:
-        """Whether an object that was found is offered, or failed to load too often."""
+        """Return whether an object that was found is offered; one that failed to load too often is not."""
         self._failed_loads.found(key)
         return not self._failed_loads.rests(key, now_s())
 
     async def _ready(self) -> bool:
-        """Whether to ask at all."""
+        """Return whether to ask at all."""
         return self.is_answering
 
     async def _load_one(self, item: Item) -> bool:

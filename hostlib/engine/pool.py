@@ -104,8 +104,7 @@ class KvPool(ObjectPool):
         return search.found
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
-        """These blocks were found and could not be loaded: look-ups ask about all their objects from now
-        on."""
+        """Have look-ups ask about all objects of these blocks, which were found and could not be loaded."""
         for key in block_keys:
             self._failed_blocks.add(key, now_s())
 
@@ -127,7 +126,7 @@ class KvPool(ObjectPool):
         return retained
 
     async def _is_whole(self, keys: Sequence[bytes], number: int, first: int, ask: Ask) -> bool:
-        """Whether a block that failed to load before is there now, all of it."""
+        """Return whether a block that failed to load before is there now, all of it."""
         if self._failed_blocks.rests(keys[number], now_s()):
             return False
         space = self._space
@@ -198,7 +197,7 @@ class KvPool(ObjectPool):
         return next((number for number, one in enumerate(held) if not one), len(held))
 
     def block_size(self, block: Block) -> int:
-        """Length of a block's objects together in bytes."""
+        """Return length of a block's objects together in bytes."""
         return self._space.block_bytes if callable(block) else sum(item.size for item in block)
 
     async def _store_block(
@@ -225,7 +224,7 @@ class KvPool(ObjectPool):
         return all(await asyncio.gather(*map(self._store_one, items)))
 
     def _last_object(self, keys: Sequence[bytes], number: int, first: int, shard: int) -> BlockRef:
-        """What is asked about one shard of a block."""
+        """Return the last object of one shard of a block, which is the one that is asked about."""
         rank, index = shard * self._space.ranks_of_shard, len(self._space.object_bytes) - 1
         return self._object(keys, number, first, index, rank)
 
@@ -237,7 +236,8 @@ class KvPool(ObjectPool):
         return reference._replace(chain_blocks=min(first + len(keys), MAX_DEPTH))
 
     async def _descriptor(self) -> bytes:
-        """What is written under the key space's name, which is ours where nothing was."""
+        """Return the descriptor that stands under the key space's name; write this engine's if there was
+        none."""
         block = BlockRef(self._space.descriptor_key(self._seal))
         try:
             return bytes((await self._client.get(block)).content)
@@ -246,10 +246,11 @@ class KvPool(ObjectPool):
         return bytes((await self._client.get(block)).content)  # two may have come first; one of them was
 
     async def _ready(self) -> bool:
-        """Whether to ask at all.
+        """Return whether to ask at all.
 
-        Keys depend on the parameters that the handshake compares, so without it nothing wrong is found: if
-        its storage node alone is silent, the others are used, and it is tried again later.
+        Keys depend on the parameters that the handshake compares, so without it nothing wrong is found. If
+        the handshake's storage node alone is silent, the others are used, and the handshake is tried again
+        later.
         """
         if self._refused is not None or not self.is_answering:
             return False

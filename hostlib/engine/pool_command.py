@@ -117,12 +117,12 @@ async def _one(lists: Lists, name: str) -> list[dict[str, Any]]:
 
 
 async def _lengths(lists: Lists, name: str) -> dict[bytes, int]:
-    """Of all objects of a name, each once."""
+    """Return the length of each object of a name, by key."""
     return {one.key: one.length async for page in lists.pages(name) for one in page.objects}
 
 
 async def _stat(client: BlockClient, lists: Lists, name: str) -> list[dict[str, Any]]:
-    """How much of what is listed is in the pool now."""
+    """Return how much of what is listed is in the pool now."""
     lengths = await _lengths(lists, name)
     keys, there, there_bytes, unknown = list(lengths), 0, 0, 0
     for at in range(0, len(keys), QUESTIONS):
@@ -167,7 +167,7 @@ async def _hint(lists: Lists, name: str, options: argparse.Namespace) -> int:
 
 
 def _say(rows: list[dict[str, Any]], as_json: bool) -> None:
-    """One JSON value a line, or columns."""
+    """Print one JSON value a line, or columns."""
     if as_json:
         print(json.dumps(rows), flush=True)
         return

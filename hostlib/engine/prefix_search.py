@@ -1,13 +1,13 @@
-"""How many blocks of a prompt are there, from the first one on, found with few questions. Pure but for `ask`.
+"""Search for the number of a prompt's blocks that are there, from the first one on, with few questions.
 
 A block is split over shards, and each shard's objects are stored in the order of the prompt. So each shard is
-taken to have all blocks up to some number and none behind it. Questions are asked in waves of at most `WAVE`,
-spread evenly over the blocks that are open, until no block is open. If all open blocks and shards fit one
-wave, all are asked. A small wave comes first, because of most new prompts little is there.
+assumed to have all blocks up to some number and none behind it. Questions are asked in waves of at most
+`WAVE`, spread evenly over the blocks that are open, until no block is open. If all open blocks and shards fit
+one wave, all are asked. A small wave comes first, because of most new prompts little is there.
 
 A hole is a block that is gone while one behind it is there. A hole is noticed if it is asked about: always in
 prompts that fit one wave, otherwise by chance. A hole that is not noticed is found when the block fails to
-load.
+load. The module does no I/O but for `ask`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PrefixSearch:
         return min(self._end, *self._there)
 
     def end_at(self, block: int) -> None:
-        """This block is not there, nor does any behind it count."""
+        """End the prefix before a block that is not there; those behind it do not count."""
         self._end = min(self._end, block)
 
     async def run(self, ask: Ask) -> int:
@@ -65,7 +65,7 @@ class PrefixSearch:
                 self._there[shard] = max(self._there[shard], block + 1)
 
     def _next_places(self) -> list[ObjectPlace]:
-        """The questions of the next wave; none if all is known."""
+        """Return the questions of the next wave; none if all is known."""
         open_shards = [shard for shard, there in enumerate(self._there) if there < self._end]
         wave = self._wave if self._waves else FIRST_WAVE
         if sum(self._end - self._there[shard] for shard in open_shards) <= wave:

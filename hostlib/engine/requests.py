@@ -1,4 +1,4 @@
-"""What a guest process may ask of the process with the node's client, checked before anything is done."""
+"""Requests of a guest process to the process with the node's client, checked before anything is done."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Have a block forgotten."""
+    """Delete a block."""
 
     number: int
     block: BlockRef

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Room:
-    """So many bytes. Whoever wants more than all of them gets them when nobody else has any."""
+    """Budget of so many bytes. A caller that wants more than all of it waits until nobody else has any."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -52,7 +52,7 @@ class Room:
 
     @asynccontextmanager
     async def held(self, size: int) -> AsyncIterator[None]:
-        """Room while the body runs."""
+        """Hold room while the body runs."""
         await self.take(size)
         try:
             yield

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 GONE: Final = "the process with this node's client has ended"
 GREETING_S = 10.0
-"""How long a process that connects may take to say which settings it has."""
+"""Seconds that a process which connects may take to say which settings it has."""
 MAX_GUESTS = 64
 MAX_REQUESTS = 2048
 """Number of requests that one guest may have under way; more are refused."""
@@ -77,7 +77,7 @@ _ERRORS: Final[dict[str, type[TransferError]]] = {
 
 
 class BlockClient(Protocol):
-    """What engines need of `hostlib.client.client.Client`."""
+    """Interface of `hostlib.client.client.Client` that engines use."""
 
     @property
     def suspects(self) -> list[str]: ...
@@ -110,7 +110,7 @@ class Host:
         self._guests: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One guest, until it leaves, or sends what is no request."""
+        """Serve one guest, until it leaves, or sends what is no request."""
         channel = Channel(reader, writer)
         task = asyncio.current_task()
         if task is None or len(self._guests) >= MAX_GUESTS:
@@ -153,7 +153,7 @@ class Host:
 
 
 class _Visit:
-    """What one guest has under way."""
+    """Requests of one guest that are under way."""
 
     def __init__(self, client: BlockClient, channel: Channel) -> None:
         self._client, self._channel = client, channel
@@ -200,7 +200,7 @@ class _Visit:
         await self._channel.drain()
 
     async def _outcome(self, request: Request) -> tuple[dict[str, Any], Buffer]:
-        """What to answer; a TransferError or ValueError says why there is none."""
+        """Return the answer to a request; a TransferError or ValueError says why there is none."""
         client = self._client
         if isinstance(request, Present):
             return {"present": await client.present(request.blocks, request.within_s)}, b""
@@ -230,7 +230,7 @@ class Guest:
     """A `BlockClient` in a process that uses another's."""
 
     def __init__(self, channel: Channel, on_answer: Callable[[], None] = lambda: None) -> None:
-        """`on_answer` is called whenever the other process says anything."""
+        """Make a guest; `on_answer` is called whenever the other process says anything."""
         self.suspects: list[str] = []
         self.is_answering = True
         self.is_over = False
@@ -245,7 +245,8 @@ class Guest:
         self._room = Room(OWN_BYTES)
 
     async def enter(self, settings: dict[str, Any]) -> None:
-        """ConfigError if the other process reaches the pool in another way; EOFError if it went away."""
+        """Greet the other process. Raises ConfigError if it reaches the pool in another way, EOFError if it
+        went away."""
         self._channel.check_user()
         self._channel.send({"do": "hello", "settings": settings})
         answer = await self._channel.read()
@@ -258,7 +259,7 @@ class Guest:
         self._reading = asyncio.ensure_future(self._read())
 
     async def get(self, block: BlockRef) -> FetchedBlock:
-        """As `Client.get`."""
+        """Get a block as `Client.get` does."""
         frame = await self._get(block, None)
         return self._fetched(block, frame, memoryview(frame[1]))
 
@@ -319,7 +320,7 @@ class Guest:
         return await self._ask(block, {"do": "get", "block": block_fields(block), "room": room}, size)
 
     async def _ask(self, block: BlockRef, said: dict[str, Any], size: int = 0, body: Buffer = b"") -> Frame:
-        """The answer; `size` is what the request and its answer hold in memory, in bytes."""
+        """Return the answer; `size` is what the request and its answer hold in memory, in bytes."""
         async with self._room.held(size):
             if self.is_over:
                 raise TransferTimeoutError(block.key, GONE)
@@ -356,7 +357,7 @@ class Guest:
         self._end()
 
     def _end(self) -> None:
-        """The other process is gone, or sends what can't be."""
+        """End: the other process is gone, or sends what can't be."""
         self.is_over = True
         self._channel.close()
         for answer in self._waiting.values():

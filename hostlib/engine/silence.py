@@ -1,4 +1,4 @@
-"""What is said of storage nodes that do not answer: each time that one falls silent, and that it answers
+"""Messages about storage nodes that do not answer: one each time a node falls silent, and one when it answers
 again."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which blocks are interchangeable: the parameters of an engine's KV cache, and the keys made from them.
+"""Key space of an engine: the parameters that its KV cache depends on, and the keys made from them.
 
 A block's key is the tenant's keyed hash (`hostlib.protocol.seal`) of the parameters, the parent's key and the
-block's token ids: any process on any machine derives the same key for the same prefix, and another one where
+block's token ids. Any process on any machine derives the same key for the same prefix, and another one where
 anything differs that shapes the bytes. An object is what is stored under one key: some layers of a block, of
 one shard of a model that is split over ranks. Block keys are the same for all ranks; object keys are not.
 """
@@ -44,11 +44,11 @@ class KvSpace:
     """
 
     name: str
-    """What the sharers call it; whoever comes under one name must agree in all that is compared."""
+    """Name of the key space. All who share one name must agree in all that is compared."""
     model: str
     """Identity of the weights, not only of the architecture; `UNNAMED` while it is not known."""
     layout: str
-    """How a block's bytes are ordered, in the engine's own words."""
+    """Order of a block's bytes, in the engine's own words."""
     dtype: str
     block_tokens: int
     object_bytes: tuple[int, ...]
@@ -60,7 +60,7 @@ class KvSpace:
     settings: str = ""
     """Digest of what else decides about the numbers, as the engine's resolved configuration."""
     generation: str = ""
-    """Which weights of a running engine: empty for those that `model` names."""
+    """Weights of a running engine that replaced the first ones; empty for those that `model` names."""
 
     def __post_init__(self) -> None:
         for field in ("name", "layout", "dtype"):
@@ -130,7 +130,7 @@ class KvSpace:
         return replace(self, generation=secrets.token_hex(GENERATION_BYTES))
 
     def block_keys(self, seal: Seal, token_ids: Sequence[int], salt: bytes = b"") -> Iterator[bytes]:
-        """Names of a prompt's whole blocks; `salt` is what else the KV depends on (an adapter)."""
+        """Yield the names of a prompt's whole blocks; `salt` is what else the KV depends on (an adapter)."""
         chain = KeyChain(self, seal, salt)
         for start in range(0, len(token_ids) - self.block_tokens + 1, self.block_tokens):
             yield chain.extend(token_ids[start : start + self.block_tokens])
@@ -173,7 +173,7 @@ class KeyChain:
 
 
 def _packed(token_ids: Sequence[int]) -> bytes:
-    """Token ids as little-endian 64-bit numbers."""
+    """Return token ids as little-endian 64-bit numbers."""
     numbers = array("q", token_ids)
     if sys.byteorder == "big":
         numbers.byteswap()
@@ -181,7 +181,7 @@ def _packed(token_ids: Sequence[int]) -> bytes:
 
 
 def _parse(descriptor: bytes) -> dict[str, Any]:
-    """Another's parameters; they come from the network, so anything may be in there."""
+    """Return the parameters in a descriptor, which comes from the network, so anything may be in there."""
     known = {field.name for field in fields(KvSpace)}.difference(_NOT_COMPARED)
     try:
         given = json.loads(descriptor)

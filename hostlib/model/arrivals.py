@@ -35,7 +35,7 @@ async def in_time(requests: Sequence[Request], start_s: float) -> AsyncIterator[
 
 
 class _Arrivals:
-    """What is due, and what waits for answers."""
+    """Requests that are due, and those that wait for answers."""
 
     def __init__(self, requests: Sequence[Request], start_s: float) -> None:
         self._requests, self._start_s = requests, start_s
@@ -59,7 +59,7 @@ class _Arrivals:
         heapq.heapify(self._due)
 
     async def next(self) -> Arrival:
-        """The request that comes next, when it comes."""
+        """Wait for the next request, and return it."""
         while True:
             wait_s = self._due[0][0] - self._loop.time() if self._due else None
             if wait_s is not None and wait_s <= 0.0:

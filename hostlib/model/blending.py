@@ -16,20 +16,21 @@ from workload.trace import Request
 
 @dataclass(slots=True)
 class BlendRecord:
-    """How one request was blended; seconds of the node's GPU unless said otherwise."""
+    """Blending of one request. Times are seconds of the node's GPU unless said otherwise."""
 
     chunks: int
     """Blocks that were blended."""
     alone: int
-    """Of them computed by themselves, because nobody had them or the gate did not let them be fetched."""
+    """Number of these blocks that were computed by themselves: nobody had them, or the gate did not let them
+    be fetched."""
     tokens: int
     """Recomputed, of the chunks that somebody had."""
     load_s: float
-    """From asking for the first chunk to the last one's arrival."""
+    """Seconds from asking for the first chunk to the last one's arrival."""
     work_s: float
     """Chunks by themselves, blending, and what is behind the chunks."""
     exact_s: float
-    """What computing everything behind the same prefix would have taken."""
+    """Seconds that computing everything behind the same prefix would have taken."""
 
 
 @dataclass(slots=True)
@@ -42,19 +43,19 @@ class Chunks:
     """Tier by place in the chain; places that are missing are computed by themselves."""
 
     def alone(self, plan: BlendPlan) -> list[int]:
-        """Places of the plan that nobody had."""
+        """Return places of the plan that nobody had."""
         return [place for place in plan.places if place not in self.sources]
 
 
 @dataclass(frozen=True, slots=True)
 class BlendTotals:
-    """What blending did, over all requests that were blended."""
+    """Sums over all requests that were blended."""
 
     requests: int
     chunks: int
     """Blocks that were blended."""
     alone: int
-    """Of them computed by themselves."""
+    """Number of these blocks that were computed by themselves."""
     tokens: int
     """Recomputed, of the chunks that somebody had."""
     ops_saved: float
@@ -75,7 +76,7 @@ def sum_blends(records: Sequence[BlendRecord]) -> BlendTotals | None:
 
 
 class Blending:
-    """For one model on one node; `scale_s` makes real seconds those of the node."""
+    """Plans and costs of blending for one model on one node; `scale_s` turns real seconds into the node's."""
 
     def __init__(
         self, cost: CostModel, share: float, scale_s: Callable[[float], float] = lambda real_s: real_s
@@ -104,7 +105,7 @@ class Blending:
         return gate.blends(homes, self.exact_s(plan), with_fetched_s, last_s, load)
 
     def work_s(self, plan: BlendPlan) -> float:
-        """To compute the request, if nothing had to be loaded."""
+        """Return the seconds of computing the request if nothing had to be loaded."""
         return self._scale_s(self._cost.blend_s(plan.work))
 
     def rest_s(self, plan: BlendPlan, idle_s: float) -> float:
@@ -113,7 +114,7 @@ class Blending:
         return self._scale_s(self._cost.blend_rest_s(plan.work, real_idle_s))
 
     def exact_s(self, plan: BlendPlan) -> float:
-        """To compute everything behind the prefix instead."""
+        """Return the seconds of computing everything behind the prefix instead."""
         work = plan.work
         real_s = self._cost.prefill_s(work.chunk_tokens + work.new_tokens, work.context_tokens)
         return self._scale_s(real_s)

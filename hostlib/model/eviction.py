@@ -15,10 +15,13 @@ REMEMBERED_BLOCKS = 20_000
 
 
 class EvictionOrder(Generic[Key]):
-    """Which of the blocks in a tier leaves next. No protocol: compiled, its methods are called as C is."""
+    """Order in which a tier's blocks leave.
+
+    It is a class and no `Protocol`, so that compiled callers call its methods as C functions.
+    """
 
     def touch(self, key: Key) -> None:
-        """`key` came into the tier, or was used in it."""
+        """Note that `key` came into the tier, or was used in it."""
         raise NotImplementedError
 
     def used(self, key: Key) -> bool:
@@ -26,7 +29,7 @@ class EvictionOrder(Generic[Key]):
         raise NotImplementedError
 
     def remove(self, key: Key) -> None:
-        """`key`, which is in the tier, left it."""
+        """Note that `key`, which was in the tier, left it."""
         raise NotImplementedError
 
     def evict(self) -> Key:
@@ -51,7 +54,7 @@ class LruOrder(EvictionOrder[Key]):
         self._order: Recency[Key] = Recency()
 
     def touch(self, key: Key) -> None:
-        """`key` came into the tier, or was used in it."""
+        """Note that `key` came into the tier, or was used in it."""
         self._order.use(key)
 
     def used(self, key: Key) -> bool:
@@ -59,7 +62,7 @@ class LruOrder(EvictionOrder[Key]):
         return self._order.used(key)
 
     def remove(self, key: Key) -> None:
-        """`key`, which is in the tier, left it."""
+        """Note that `key`, which was in the tier, left it."""
         self._order.remove(key)
 
     def evict(self) -> Key:
@@ -78,11 +81,11 @@ class LruOrder(EvictionOrder[Key]):
 
 
 class BlockValues(Generic[Key]):
-    """What blocks are worth to a node, in seconds of prefill: value = floor + uses * recompute_s(depth).
+    """Worth of blocks to a node, in seconds of prefill: value = floor + uses * recompute_s(depth).
 
     GreedyDual with frequencies (Cherkasova, HPL-98-69R1), for blocks of one size whose cost is the time to
-    compute them. The floor is the value of what left last, so that worth fades while a block is not used. A
-    block is worth at least as much as those behind it, which are of no use without it.
+    compute them. The floor is the value of the block that left last, so worth fades while a block is not
+    used. A block is worth at least as much as those behind it, which are of no use without it.
     """
 
     def __init__(self, recompute_s: Callable[[int], float]) -> None:
@@ -109,7 +112,7 @@ class BlockValues(Generic[Key]):
             self._values[key] = value
 
     def dropped(self, key: Key) -> None:
-        """No tier of the node holds the block any more; its uses are remembered for a while."""
+        """Note that no tier of the node holds the block any more; its uses are remembered for a while."""
         self._floor = max(self._floor, self._values.pop(key))
         if key in self._uses:
             self._uses.move_to_end(key)
@@ -136,7 +139,7 @@ class ValueOrder(EvictionOrder[Key]):
         self._touches = 0
 
     def touch(self, key: Key) -> None:
-        """`key` came into the tier, or was used in it."""
+        """Note that `key` came into the tier, or was used in it."""
         self._touches += 1
         value, touched = self._values.of(key), self._touches
         self._touched[key] = value, touched
@@ -153,7 +156,7 @@ class ValueOrder(EvictionOrder[Key]):
         return True
 
     def remove(self, key: Key) -> None:
-        """`key`, which is in the tier, left it."""
+        """Note that `key`, which was in the tier, left it."""
         del self._touched[key]
 
     def evict(self) -> Key:

@@ -28,18 +28,19 @@ from typing import Any, NamedTuple
 GATES = ("always", "compare")
 ANSWERS, HOMES, SWITCH = "answers", "homes", "switch"
 HINTS = (ANSWERS, HOMES, SWITCH)
-"""What a node knows of homes when it compares: what they last answered; or, asked first, which of the blocks
-they hold and how long what they have promised takes; or that, and a switch on the way says what its pool
-holds."""
+"""Sources of what a node knows of homes when it decides. "answers": what homes said in their last answers.
+"homes": it asks first which of the blocks they hold, and how long what they have promised takes. "switch":
+the same, and a switch on the way says what its pool holds."""
 
 
 class Admitted(NamedTuple):
-    """What became of the missing blocks of a chain; of the others, at its end, nobody has the first."""
+    """Decision on the missing blocks of a chain. Nobody has the first of those that are neither fetched nor
+    refused."""
 
     blocks: int
-    """To be fetched, from the first on."""
+    """Number of blocks to fetch, from the first on."""
     refused: int
-    """That could be had, and are computed sooner."""
+    """Number of blocks that could be had, but are computed sooner."""
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class GateStats:
     closed: int = 0
     refused_blocks: int = 0
     asked_s: float = 0.0
-    """For which requests waited until it was known who holds what, together."""
+    """Seconds, together, that requests waited until it was known who holds their blocks."""
     blended: int = 0
     """Requests whose chunks were let through to be blended, all or in part."""
     exact: int = 0
@@ -61,16 +62,16 @@ class GateStats:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What waits now, in seconds."""
+    """Seconds of work that waits before a request that comes now."""
 
     home_s: Callable[[Any], float]
-    """At a home, for whoever asks now."""
+    """Return the seconds of work that waits at a home."""
     link_s: float = 0.0
-    """At the node's own link, what it has asked for already."""
+    """Seconds of what the node has asked for already, at its own link."""
     gpu_s: float = 0.0
-    """Before a request that comes to the node's GPU now."""
+    """Seconds of work that waits for the node's GPU."""
     coder_s: float = 0.0
-    """Before a block that comes to what decodes the node's blocks."""
+    """Seconds of work that waits for the decoder of the node's blocks."""
 
 
 class Gate:
@@ -134,7 +135,8 @@ class Gate:
         return best
 
     def _ready_s(self, homes: Sequence[Hashable], load: Load) -> Iterator[float]:
-        """When the first, the first two, ... of the blocks at these homes are there and decoded."""
+        """Yield when the first block, the first two blocks, and so on, are fetched from these homes and
+        decoded."""
         fetch_s = 0.0
         at_home_s: dict[Hashable, float] = {}
         for count, home in enumerate(homes, 1):

@@ -1,6 +1,6 @@
-"""What of a request is left to compute once it is known which of its blocks are there.
+"""Work that is left of a request once it is known which of its blocks are there.
 
-Pure: the emulator's nodes and the simulator's ask the same code.
+The emulator's nodes and the simulator's use the same code. It does no I/O.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ B = TypeVar("B", bound=Block)
 
 
 class Remaining(Generic[B]):
-    """Of one request."""
+    """Blocks of one request by source, and those left to compute."""
 
     __slots__ = ("blended", "chain", "computed", "sources", "work_s")
 
@@ -86,7 +86,7 @@ class Remaining(Generic[B]):
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """How long a node's GPU computes what is left of requests."""
+    """Time for which a node's GPU computes what is left of requests."""
 
     cost: CostModel
     blending: Blending | None = None
@@ -96,7 +96,8 @@ class Prefill:
     """Makes real seconds those of the node."""
 
     def seconds(self, request: Request, blocks: int, computed: Iterable[int]) -> float:
-        """To compute those at these places (ascending) of so many: at least the last token."""
+        """Return the seconds to compute the blocks at these places, in ascending order, of so many: at least
+        the last token."""
         return self.scale_s(self.cost.computed_s(request.input_tokens, blocks, computed))
 
     def remaining(
@@ -115,7 +116,7 @@ class Prefill:
 
 
 def prefix_blocks(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
-    """Blocks from the first on that are there."""
+    """Return the number of blocks from the first on that are there."""
     for at, block in enumerate(chain):
         if block.key not in sources:
             return at

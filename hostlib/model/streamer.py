@@ -25,7 +25,7 @@ from dataclasses import dataclass
 CHUNK_BLOCKS = 3
 """Blocks of a chunk: of 512 tokens, CacheGen's 1,500."""
 AIM = 0.9
-"""Of the time to the first token that is asked for: what a stream aims at, as expectations are not exact."""
+"""Share of the asked time to the first token that a stream aims at, because expectations are not exact."""
 TEXT = "text"
 """Instead of a level's number where chunks are counted by level."""
 
@@ -38,23 +38,23 @@ class Rung:
     block_bytes: float
     """Mean, as it is sent."""
     decode_s: float
-    """Of one block."""
+    """Seconds to decode one block."""
     encode_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What waits at the node, in seconds."""
+    """Seconds of work that waits at the node."""
 
     gpu_s: float = 0.0
-    """Before a request that comes to the GPU now."""
+    """Seconds before a request that comes to the GPU now."""
     coder_s: float = 0.0
-    """Before a block that comes to the decoder now."""
+    """Seconds before a block that comes to the decoder now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What comes next: blocks by place in the chain, and the rung; None: they are computed."""
+    """The next blocks, by place in the chain, and their rung; without a rung they are computed."""
 
     depths: tuple[int, ...]
     rung: Rung | None
@@ -98,8 +98,8 @@ class Streamer:
         prefill_s: Callable[[Collection[int]], float],
         chunk_blocks: int = CHUNK_BLOCKS,
     ) -> None:
-        """`missing`: places of the blocks that the node lacks. `prefill_s`: of the request, if the blocks at
-        these places are computed and all others of the chain are there."""
+        """Plan a stream. `missing`: places of the blocks that the node lacks. `prefill_s`: seconds of the
+        request if the blocks at these places are computed and all others of the chain are there."""
         if not rungs or chunk_blocks < 1:
             raise ValueError("a stream needs at least one level and chunks of at least one block")
         self.text: list[int] = []

@@ -22,7 +22,7 @@ class TierRuleError(ValueError):
 
 
 def _ignore(_: Any) -> None:
-    """What a rule without values does with what happens."""
+    """Do nothing: a rule without values ignores events."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TierRule(Generic[Key]):
 
     gpu: EvictionOrder[Key]
     dram: EvictionOrder[Key]
-    """Of what DRAM alone holds: what the GPU holds, too, stays."""
+    """Order of the blocks that DRAM alone holds. Those that the GPU holds, too, stay."""
     inclusive: bool = False
     used: Callable[[Sequence[Key]], None] = _ignore
     """Told of each chain that a request used."""
@@ -40,17 +40,20 @@ class TierRule(Generic[Key]):
 
 
 def exclusive() -> TierRule[Key]:
-    """Least recently used, one tier at a time."""
+    """Return the rule that evicts the least recently used block, one tier at a time."""
     return TierRule(LruOrder(), LruOrder())
 
 
 def inclusive() -> TierRule[Key]:
-    """Least recently used, DRAM holding what the GPU holds."""
+    """Return the rule that evicts the least recently used block, where DRAM also holds what the GPU holds."""
     return TierRule(LruOrder(), LruOrder(), inclusive=True)
 
 
 def by_value(recompute_s: Callable[[int], float]) -> TierRule[Key]:
-    """Least worth, one tier at a time; `recompute_s` is the time to compute the block at a depth."""
+    """Return the rule that evicts the block of least worth, one tier at a time.
+
+    `recompute_s` is the time to compute the block at a depth.
+    """
     values: BlockValues[Key] = BlockValues(recompute_s)
     return TierRule(ValueOrder(values), ValueOrder(values), used=values.used, dropped=values.dropped)
 

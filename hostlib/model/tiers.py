@@ -32,7 +32,10 @@ class TierStats:
 
 
 class LocalTiers(Generic[Key]):
-    """At most `gpu_blocks` and `dram_blocks` blocks; `rule` belongs to these tiers alone."""
+    """GPU memory and DRAM of a node, with at most `gpu_blocks` and `dram_blocks` blocks.
+
+    `rule` belongs to these tiers alone.
+    """
 
     def __init__(self, gpu_blocks: int, dram_blocks: int, rule: TierRule[Key] | None = None) -> None:
         self.stats = TierStats()
@@ -94,7 +97,7 @@ class LocalTiers(Generic[Key]):
         return {"gpu": len(self._gpu), "dram": len(self._below) + len(self._copies)}
 
     def _raise(self, key: Key, came_from_dram: bool) -> None:
-        """The block comes into the GPU."""
+        """Bring the block into the GPU."""
         gpu = self._gpu
         if came_from_dram:
             self._below.remove(key)
@@ -115,7 +118,7 @@ class LocalTiers(Generic[Key]):
         self._make_room()
 
     def _lower(self, key: Key) -> None:
-        """The block left the GPU."""
+        """Move a block that left the GPU to DRAM, if it stays there."""
         if key in self._copies:
             self._copies.remove(key)
             self._below.touch(key)

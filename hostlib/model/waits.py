@@ -1,4 +1,4 @@
-"""What the fetch of a chain waited for, from the times of its blocks."""
+"""Parts of the time that the fetch of a chain took, from the times of its blocks."""
 
 from __future__ import annotations
 

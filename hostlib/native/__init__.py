@@ -30,12 +30,15 @@ the chain and parent."""
 
 
 COMPLETE, LEARNED = -1, -2
-"""In place of where the probe of a fetch is (`Core.take_values`)."""
+"""Values of `Core.take_values` that stand in place of the index of a fetch's probe."""
 
 
 class Core(Protocol):
-    """What a core does. Those functions that take or encode a run say that there is none by None, no message
-    or 0; then it is done one message at a time."""
+    """The functions that clients and storage nodes call for each packet, in C or in Python.
+
+    A function that takes or encodes a run of messages returns None, no message or 0 if there is no run. Its
+    caller then handles one message at a time.
+    """
 
     @property
     def is_compiled(self) -> bool:
@@ -83,10 +86,10 @@ class Core(Protocol):
         """Answer a run of GETs for blocks in DRAM."""
 
     def new_requests(self, owner: Any, first: int, end: int, /) -> list[lane.Request[Any]]:
-        """Requests for fragments from the first to before the last."""
+        """Make requests for the fragments `range(first, end)`."""
 
     def drop(self, requests: list[lane.Request[Any]], /) -> None:
-        """Nobody wants requests any more."""
+        """Drop requests whose answers nobody wants any more."""
 
     def encode_gets(
         self, requests: list[Any], at: int, kind: type[Any], sequence: int, now_s: float, tenant: int,
@@ -132,7 +135,7 @@ class Core(Protocol):
         self, datagrams: list[bytes], at: int, count: int, flags: int, write: int, epoch: int,
         backlog_ms: int, replies: list[bytes], reason: int, /,
     ) -> None:  # fmt: skip
-        """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
+        """Append the PUT_ACKs of a run, or the REFUSEDs if there is a reason, to `replies`."""
 
     def copy(self, data: Buffer, /) -> bytes:
         """Return the same bytes; with the compiled core other threads go on meanwhile."""

@@ -1,6 +1,6 @@
-"""From the C files here to a shared object, once for each version of them and of Python.
+"""Build the C files here as a shared object, once for each version of them and of Python.
 
-It lies in the environment's own folder: whoever uses that environment, as whatever user, has the same core.
+The object lies in the folder of the Python environment, so that all its users have the same core.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLAGS = (
     "-ffp-contract=off",  # windows and timeouts are to be those that Python computes, to the last bit
 )
 SIZED_FLAGS = (f"-DWEIR_VALUE_BYTES={VALUE_BYTES}",)
-"""Of the hosts' core: there is one for each size of values."""
+"""Compiler flags of the hosts' core, which is built once for each size of values."""
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",
@@ -74,7 +74,7 @@ def build(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str 
 
 
 def _forget_unused(newest: Path, module: str) -> None:
-    """Older builds go after a while: another checkout may use the same environment."""
+    """Remove older builds after a while: another checkout may use the same environment."""
     for other in newest.parent.glob(f"{module}-*.so"):
         if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
             other.unlink(missing_ok=True)

@@ -1,14 +1,17 @@
-"""How many fragments may be in flight towards one home: the rules that hosts and the simulator share.
+"""Window of fragments in flight towards one home: the rules that hosts and the simulator share.
 
-The receiver drives: a home sends only what was asked for, so the sum of the windows of all nodes is the
-longest queue that an incast can build. The window grows by one fragment a round trip while the home reports
-a short backlog, shrinks by a fifth a round trip while it reports a long one, and halves, at most once a
-round trip, when something is lost. That is additive increase and multiplicative decrease, so nodes that
-share a home come to share it evenly. Replies that are merged on their way are an exception: nodes that ask
-for the same load the home together as much as one of them, and the further each asks ahead, the more of what
-they ask for is in flight at the same time and merges, even if one of them is late.
-Pure: time is a parameter. `flow.c` has the same rules in C, and tests/hostlib/test_native.py compares the
-two: who changes one changes both.
+The receiver drives: a home sends only what was asked for, so the longest queue that an incast can build is
+the sum of the windows of all nodes. The window grows by one fragment a round trip while the home reports a
+short backlog. It shrinks by a fifth a round trip while the home reports a long one, and halves, at most once
+a round trip, when something is lost. That is additive increase and multiplicative decrease, so nodes that
+share a home come to share it evenly.
+
+Replies that are merged on their way are an exception. Nodes that ask for the same blocks load the home
+together as much as one of them. The further each asks ahead, the more of their requests are in flight at the
+same time and merge, even if one node is late.
+
+The module does no I/O, and time is a parameter. `flow.c` has the same rules in C, and
+tests/hostlib/test_native.py compares the two: change both together.
 """
 
 from __future__ import annotations
@@ -55,8 +58,8 @@ class FlowWindow:
         return allowed if allowed < self._most else self._most
 
     def answered(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool) -> None:
-        """So many fragments that were in flight are answered: by the home with its backlog, or by someone
-        nearer (None).
+        """Note that so many fragments in flight were answered: by the home, which said its backlog, or by
+        someone nearer (None).
 
         `merged`: the reply is a copy of one that went to other nodes too.
         """
@@ -78,25 +81,24 @@ class FlowWindow:
             self.window = max(self._least, self.window - SHRINK * fragments)
 
     def _open(self, fragments: int) -> bool:
-        """So many fragments more, if the window is still on its way to what it may be without losses."""
+        """Grow by so many fragments if no loss has limited the window yet; return whether it grew."""
         if not self._opening or self.window >= self._most_open:
             return False
         self.window = min(self._most_open, self.window + fragments)
         return True
 
     def feel(self, backlog_ms: float) -> None:
-        """Another home for which these packets are meant, too, reports its backlog."""
+        """Take note of the backlog of another home for which these packets are meant, too."""
         if backlog_ms > self._target_backlog_ms:
             self.window = max(self._least, self.window - SHRINK)
 
     def halve(self) -> None:
-        """Something was lost."""
+        """Halve the window, because something was lost."""
         self.window = max(self._least, self.window / 2)
         self._opening = False
 
     def restart(self, now_s: float) -> bool:
-        """Something is asked for, and nothing was in flight; return whether what was learned of the home's
-        load has aged."""
+        """Begin again with nothing in flight; return whether the knowledge of the home's load has aged."""
         aged = now_s - self._heard_s >= self._idle_s
         if aged:
             self.window = self._initial

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Owner = TypeVar("Owner")
 
 POOL = "pool"
-"""In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
+"""Name, in place of a home's address, of the lane of requests that the pool will probably answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,14 +40,14 @@ class Request(Generic[Owner]):
     done: bool = False
     """Answered, or no longer wanted."""
     lane: Lane[Owner] | None = None
-    """Where it waits or is in flight."""
+    """The lane in which the request waits or is in flight."""
 
 
 class RoundTrips:
-    """How long a home takes to answer, smoothed as in RFC 6298; the lanes of one home share it.
+    """Smoothed round-trip time of one home as in RFC 6298; all lanes of the home share it.
 
-    The first requests of all nodes meet an empty queue; their answers say nothing of the one that they build.
-    Only what was asked for after the first answer tells how long an answer takes.
+    The first requests of all nodes meet an empty queue, so their answers do not show the queue that they
+    build. Only requests that left after the first answer count.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class RoundTrips:
         self.heard_s = 0.0
 
     def forget(self) -> None:
-        """What was learned has aged."""
+        """Forget the measurements, which are too old."""
         self.smoothed_s = self.variance_s = 0.0
         self.learned = False
         self._first_heard_s: float | None = None
@@ -99,7 +99,7 @@ class Lane(FlowWindow, Generic[Owner]):
 
     @property
     def timeout_s(self) -> float:
-        """After which a first transmission counts as lost."""
+        """Return the seconds after which a first transmission counts as lost."""
         trips, options = self._trips, self._options
         least_s = options.min_timeout_s if trips.learned else options.initial_timeout_s
         return max(least_s, trips.smoothed_s + 4 * trips.variance_s)
@@ -120,8 +120,10 @@ class Lane(FlowWindow, Generic[Owner]):
             self._waiting.append(request)
 
     def launched(self, requests: Sequence[Request[Owner]], now_s: float) -> None:
-        """Someone else's packets carry these to this lane's home as well: count those that are in no lane and
-        not done as in flight."""
+        """Count requests as in flight that another home's packets carry to this lane's home, too.
+
+        Requests that are in a lane, or done, are left.
+        """
         timeout_s = self.timeout_s
         for request in requests:
             if not request.done and request.lane is None:
@@ -135,7 +137,7 @@ class Lane(FlowWindow, Generic[Owner]):
             self._waiting.appendleft(request)
 
     def take(self, now_s: float, room: int | None = None) -> list[Request[Owner]]:
-        """Requests to transmit now, at most `room`."""
+        """Return requests to transmit now, at most `room`."""
         taken: list[Request[Owner]] = []
         while self._waiting and self._waiting[0].done:
             self._waiting.popleft()
@@ -152,7 +154,7 @@ class Lane(FlowWindow, Generic[Owner]):
         return taken
 
     def _stamp(self, request: Request[Owner], now_s: float, timeout_s: float) -> None:
-        """It is sent now; `timeout_s` is that of a first transmission."""
+        """Note that a request is sent now; `timeout_s` is that of a first transmission."""
         if request.tries:
             timeout_s *= 1 << min(request.tries, 8)
         else:
@@ -162,7 +164,7 @@ class Lane(FlowWindow, Generic[Owner]):
         self._in_flight[request] = None
 
     def _ask_anew(self, now_s: float) -> None:
-        """Nothing was asked for: the home had nothing to say."""
+        """Start anew if nothing was in flight for a while: the home had no chance to say its backlog."""
         if self.restart(now_s):
             self._backlog_s = 0.0
             if now_s - self._trips.heard_s >= self._options.min_timeout_s:
@@ -171,7 +173,8 @@ class Lane(FlowWindow, Generic[Owner]):
     def settle(
         self, request: Request[Owner], now_s: float, backlog_ms: int | None, merged: bool = False
     ) -> None:
-        """The request is answered: by the home, which reports its backlog, or by someone nearer (None).
+        """Settle a request that was answered: by the home, which reports its backlog, or by someone nearer
+        (None).
 
         `merged`: the reply is a copy of one that went to other nodes too.
         """
@@ -189,13 +192,16 @@ class Lane(FlowWindow, Generic[Owner]):
             self._trips.measure(request.sent_s, now_s)
 
     def drop(self, request: Request[Owner]) -> None:
-        """Nobody wants the request any more."""
+        """Drop a request whose answer nobody wants any more."""
         request.done = True
         self._in_flight.pop(request, None)
 
     def earliest_timeout_s(self) -> float:
-        """Before this moment nothing in flight times out, whatever is learned meanwhile; infinite if nothing
-        is in flight."""
+        """Return the earliest time at which something in flight can time out, whatever is measured until
+        then.
+
+        The result is infinite if nothing is in flight.
+        """
         for request in self._in_flight:  # in the order in which they were sent
             return request.sent_s + min(self._options.min_timeout_s, self._options.max_timeout_s)
         return math.inf

@@ -24,5 +24,5 @@ class LaneOptions:
     min_timeout_s: float = 0.2
     max_timeout_s: float = 2.0
     deadline_s: float = 10.0
-    """How long one fragment is asked for, from its first transmission. What to do about a home that is silent
-    altogether is decided sooner (`hostlib.client.health`)."""
+    """Seconds from a fragment's first transmission until it is given up. A home that is silent altogether is
+    given up sooner (`hostlib.client.health`)."""

@@ -94,7 +94,10 @@ def receive(
 
 
 def _read_ancillary(ancillary: list[tuple[int, int, bytes]]) -> tuple[int, int]:
-    """How long the datagrams are that came as one, 0 if one came; and how many were dropped so far, or -1."""
+    """Return the length of each datagram of a batch, and the number of datagrams dropped so far.
+
+    The length is 0 if one datagram came alone; the number is -1 if the kernel did not say it.
+    """
     segment_bytes, drops = 0, -1
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_RXQ_OVFL:
@@ -105,7 +108,7 @@ def _read_ancillary(ancillary: list[tuple[int, int, bytes]]) -> tuple[int, int]:
 
 
 def _cut(room: memoryview, begin: int, length: int, segment_bytes: int) -> list[Buffer]:
-    """Views of what one call has received, which may be several datagrams."""
+    """Cut what one call has received into its datagrams, as views."""
     end = begin + length
     return [
         room[start : min(start + segment_bytes, end)]

@@ -1,4 +1,4 @@
-"""How an emulated node comes by the chunks of a request that are behind its prefix (workload/blend.py)."""
+"""Fetch or compute the chunks of a request behind its prefix, on an emulated node (workload/blend.py)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from workload.trace import Request
 
 BlendGate = Callable[["BlendPlan", Sequence[BlockRef], float], int | None]
-"""How many of the chunks that the node does not hold are worth fetching, while the GPU is busy for so many
-seconds; None: none of the request is worth blending."""
+"""Function that returns how many of the chunks that the node does not hold are worth fetching, or None if
+nothing of the request is worth blending. The last argument is the seconds for which the GPU is busy."""
 
 
 def blend_all(plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float) -> int | None:
@@ -31,7 +31,7 @@ def blend_all(plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float) -
 
 @dataclass(frozen=True, slots=True)
 class Blender:
-    """What a node needs to blend; `alone_ms`: what computing a chunk by itself costs."""
+    """Parts that a node blends with; `alone_ms` is the cost of computing a chunk by itself."""
 
     blending: Blending
     client: Client
@@ -58,7 +58,8 @@ class Blender:
         gpu_wait_s: float,
         arrived: Callable[[FetchedBlock], None],
     ) -> Chunks | None:
-        """Come by the chunks behind the prefix; None: there are none, or computing exactly is sooner."""
+        """Fetch or compute the chunks behind the prefix; None if there are none, or computing exactly is
+        sooner."""
         plan = self.blending.plan(request, prefix_blocks)
         if plan is None:
             return None
@@ -81,7 +82,7 @@ class Blender:
         return had
 
     async def _get(self, block: BlockRef) -> FetchedBlock | None:
-        """None where it can't be had, for whatever reason: it is computed then."""
+        """Fetch a chunk; None if it can't be had, for whatever reason: it is computed then."""
         try:
             return await self.client.get(block)
         except TransferError:

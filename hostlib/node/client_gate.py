@@ -23,7 +23,7 @@ from workload.scale import ScaleModel
 
 
 class ClientGate:
-    """For fetches over the node's link of `link_bit_s`; all times are those of the emulation."""
+    """Gate of fetches over the node's link of `link_bit_s` bits per second. All times are the emulation's."""
 
     def __init__(
         self,
@@ -35,9 +35,12 @@ class ClientGate:
         asks: bool = False,
         home_s: Callable[[str], float] | None = None,
     ) -> None:
-        """`asks`: who holds the blocks, and what is promised there, is asked before anything is fetched.
+        """Make a gate.
+
+        `asks`: before anything is fetched, it asks who holds the blocks, and what is promised there.
         `home_s`: how long a home is taken, where it is known of each block who has it, if anybody
-        (`BlockRef.homes`); None: homes go by keys, and by what they last answered."""
+        (`BlockRef.homes`). With None, homes go by keys, and by what they last answered.
+        """
         self._client = client
         self._all_known = home_s is not None
         self._home_s = home_s or client.backlog_s
@@ -55,7 +58,7 @@ class ClientGate:
         self.stats = self._gate.stats
 
     async def __call__(self, missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
-        """How many of the missing blocks to fetch."""
+        """Return how many of the missing blocks to fetch."""
         if self._asks:
             with suppress(TransferError):  # a home is silent: as good as not asked
                 found = await self._found(missing)
@@ -73,7 +76,7 @@ class ClientGate:
             self.stats.asked_s += loop.time() - began_s
 
     def _admits_found(self, missing: Sequence[BlockRef], found: Sequence[Found], load: Load) -> Admitted:
-        """By what was said of each block."""
+        """Decide by what homes, or the switch, said of each block."""
         places = [POOL if place.home is None else place.home for place in found]
         told_s = {home: place.wait_s for home, place in zip(places, found, strict=True)}
 
@@ -83,7 +86,7 @@ class ClientGate:
         return self._admits(missing, places, replace(load, home_s=home_s))
 
     def _admits(self, missing: Sequence[BlockRef], places: Sequence[str], load: Load) -> Admitted:
-        """Of the first of these, as many as there are places."""
+        """Decide on the first missing blocks, one for each place."""
         if not places:
             return Admitted(0, 0)
         depths = [block.depth for block in missing]

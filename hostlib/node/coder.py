@@ -62,7 +62,7 @@ class Coder:
         """When a block was decoded, by key and arrival."""
 
     def stored(self, key: bytes) -> list[tuple[bytes, int]]:
-        """Keys and lengths, as they are sent, of what is stored of a block."""
+        """Return keys and lengths, as they are sent, of what is stored of a block."""
         return [(stored, fragments * wire.VALUE_BYTES) for stored, fragments in self._sizes.stored(key)]
 
     def decoding_s(self) -> float:

@@ -48,8 +48,8 @@ from workload.scale import ScaleModel
 from workload.trace import Request
 
 FetchGate = Callable[[Sequence[BlockRef], Callable[[], float]], Awaitable[Admitted]]
-"""How many of the missing blocks of a chain, from the first on, to ask the network for; for how many seconds
-the GPU is busy it may ask. At least one is missing."""
+"""Function that returns how many of the missing blocks of a chain, from the first on, to fetch. It may ask
+for how many seconds the GPU is busy. At least one block is missing."""
 
 
 async def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
@@ -83,10 +83,10 @@ class InferenceOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """What a request got from the network."""
+    """Blocks that a request got from the network."""
 
     sources: dict[bytes, str] = field(default_factory=dict)
-    """By key: "pool" or "remote"."""
+    """Source of each block, "pool" or "remote", by key."""
     ended_by: Exception | None = None
 
 
@@ -310,7 +310,8 @@ class InferenceNode:
         return await self._blender.load(request, prefix_blocks, chunks, self._gpu_wait_s(), arrived)
 
     def _compare(self, fetched: FetchedChain) -> None:
-        """The tags have said that nothing changed on the way; this says that it was the right block."""
+        """Compare what was fetched with the real KV: tags say that nothing changed on the way, this that it
+        is the right block."""
         for block in fetched.blocks:
             self.stats.compared += 1
             ((key, length),) = self._coder.stored(block.key)
@@ -328,8 +329,10 @@ class InferenceNode:
         record.prefill_s = loop.time() - began_s
 
     def _stored(self, new: Sequence[BlockRef], fetched: _Fetched) -> Sequence[BlockRef]:
-        """Of the blocks that a request has computed those that go to their homes: all, or none if it is not
-        known that they are not there. Who lends is the home of what it holds."""
+        """Return the computed blocks of a request that go to their homes: all, or none.
+
+        None go if the homes may hold them already. A lending node is itself the home of what it holds.
+        """
         is_known = fetched.ended_by is None or isinstance(fetched.ended_by, BlockNotFoundError)
         return new if is_known and self._lending is None else ()
 

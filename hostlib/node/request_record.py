@@ -1,4 +1,4 @@
-"""What an inference node tells of the requests that it served: one by one, and counted."""
+"""Records of the requests that an inference node served, one by one and counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 
 @dataclass(slots=True)
 class RequestRecord:
-    """How one request was served. Seconds of the emulation; None for what it did not come to."""
+    """Times and counts of one served request, in seconds of the emulation; None for steps that it did not
+    reach."""
 
     arrival_s: float
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
@@ -23,7 +24,7 @@ class RequestRecord:
     levels: dict[str, int] = field(default_factory=dict)
     """Blocks of a stream by the level at which they came, and those that it left to be computed as text."""
     decode_s: float = 0.0
-    """From the end of the fetch until its blocks were read from their codec."""
+    """Seconds from the end of the fetch until the codec had decoded its blocks."""
     waits_s: dict[str, float] = field(default_factory=dict)
     """The fetch by what it waited for (`hostlib.model.waits`); adds up to `fetch_s`."""
     queue_s: float = 0.0
@@ -31,9 +32,9 @@ class RequestRecord:
     prefill_s: float = 0.0
     ttft_s: float | None = None
     end_s: float | None = None
-    """When the last token was decoded."""
+    """Time at which the last token was decoded."""
     tokens: int = 0
-    """That were decoded."""
+    """Number of tokens that were decoded."""
     blocks: list[dict[str, Any]] | None = None
     """Key, depth, fragments by origin and times of each fetched block; None where nobody asked for that."""
     expected: list[int] | None = None
@@ -46,11 +47,11 @@ class RequestRecord:
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
     blend: BlendRecord | None = None
-    """Where chunks were blended; `fetch_s` is of the prefix alone."""
+    """Blending of chunks, if there was any. `fetch_s` is then of the prefix alone."""
 
     def report(self) -> dict[str, Any]:
-        """As JSON, as it is now; `dataclasses.asdict` would copy all that is in it, which takes a host as
-        long as serving the request."""
+        """Return the record as JSON. `dataclasses.asdict` would copy it, which takes as long as serving the
+        request."""
         told = {name: getattr(self, name) for name in self.__slots__}
         return told | {"blend": None if self.blend is None else asdict(self.blend)}
 
@@ -68,4 +69,4 @@ class InferenceStats:
     compared: int = 0
     """Fetched blocks whose bytes were compared with those that the model computed; only with real KV."""
     different: int = 0
-    """Of those: not the same."""
+    """Number of these that were not the same."""

@@ -27,7 +27,8 @@ from hostlib.protocol.errors import RouterError
 from workload.trace import Request
 
 REPORT_PERIOD_S = 0.05
-"""Of what waits; that a prefill has ended, and what the node then holds, is said at once."""
+"""Seconds between reports of the work that waits. The end of a prefill, and what the node holds then, is
+reported at once."""
 
 
 class RoutedNode:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Streamed:
-    """What came of a chain."""
+    """Blocks of a chain that a stream brought."""
 
     chunks: list[tuple[FetchedChain, float, float]] = field(default_factory=list)
     """Each with when it was asked for and when it had come."""
     keys: list[bytes] = field(default_factory=list)
-    """Of the blocks that came, as the chain has them."""
+    """Keys of the blocks that came, in the chain's order."""
     levels: Counter[str] = field(default_factory=Counter)
     """Blocks by level, and those that were left to be computed as text."""
     ready_s: float = 0.0
-    """When all will have been decoded; 0 for at once."""
+    """Time at which all blocks will have been decoded; 0 means at once."""
     ended_by: Exception | None = None
     lost: bytes | None = None
     """Key, as the chain has it, of the block that ended the stream before the chain's end."""
@@ -43,7 +43,8 @@ class Streamed:
 
 
 class Streaming:
-    """For one node. `target_s`: from a request's arrival to its first token. Times are the loop's."""
+    """Streams of one node. `target_s`: seconds from a request's arrival to its first token. Times are the
+    loop's."""
 
     def __init__(
         self, client: Client, coder: Coder, rungs: Sequence[Rung], target_s: float, link_bit_s: float
@@ -93,6 +94,6 @@ class Streaming:
 
 
 def _leveled(chain: Sequence[BlockRef], depth: int, level: int) -> BlockRef:
-    """A block of a chain at a level; its parent is at the same."""
+    """Return a block of a chain at a level; its parent is at the same level."""
     parent = fingerprint(level_key(chain[depth - 1].key, level)) if depth else 0
     return chain[depth]._replace(key=level_key(chain[depth].key, level), parent=parent)

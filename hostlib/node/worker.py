@@ -66,7 +66,7 @@ class WorkerConfig(ServingConfig, HostConfig):
     controller: str | None = None
     """Address of the controller, who knows which storage nodes there are; null for none."""
     silence_s: float = HealthOptions().silence_s
-    """How long a home may be silent before it counts as dead."""
+    """Seconds for which a home may be silent before it counts as dead."""
     tenant: int = TENANT_PUBLIC
     secret: str | None = None
     """The tenant's, in hexadecimal; none for the public namespace."""
@@ -75,7 +75,8 @@ class WorkerConfig(ServingConfig, HostConfig):
     gate: bool = False
     """Whether each fetch is compared with computing first; needs `link_bit_s`."""
     hints: str = ANSWERS
-    """What the gate knows of homes (hostlib.model.gate.HINTS); others than these with `gate` alone."""
+    """Source of what the gate knows of homes (hostlib.model.gate.HINTS). Values other than the default need
+    `gate`."""
     fetch: bool = True
     """Whether the node asks the network for blocks at all; without, it computes what it does not hold."""
     expects: bool = True
@@ -85,8 +86,8 @@ class WorkerConfig(ServingConfig, HostConfig):
     push: bool = False
     """Whether the node subscribes to the prefixes that it asks for and takes what is pushed."""
     joins_s: float | None = None
-    """With `push`: seconds after the start at which the node joins, and subscribes to what others asked for
-    most; null: it is there from the start."""
+    """With `push`: seconds after the start at which the node joins, and subscribes to the blocks that others
+    asked for most. With null, it is there from the start."""
     kv_file: str | None = None
     """File with real KV (`hostlib.protocol.kv_file`), which new blocks hold and fetched ones are compared
     with."""
@@ -96,17 +97,17 @@ class WorkerConfig(ServingConfig, HostConfig):
     blend: bool = False
     """Whether chunks behind a request's prefix are fetched by chunk key and blended (workload/blend.py)."""
     blend_share: float = DEFAULT_SHARE
-    """Of the chunks' tokens, that is recomputed."""
+    """Share of the chunks' tokens that is recomputed."""
     router: str | None = None
     """Socket of the router that sends the requests (hostlib.peer.router); null where the trace has them."""
     name: str = ""
-    """By which the router knows the node."""
+    """Name by which the router knows the node."""
     index: str | None = None
     """Socket of the index that says which nodes hold what (hostlib.peer.index), where nodes lend one another
     their memory; `homes` are then the nodes' addresses. Null where storage nodes keep what nodes store."""
     preload: str | None = None
     """With `index`: file with the keys of the blocks that the node's DRAM holds from the start, youngest
-    last, a line each in hexadecimal."""
+    last, one a line in hexadecimal."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

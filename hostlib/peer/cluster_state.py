@@ -1,4 +1,4 @@
-"""What a router knows of nodes, storage and pools, from what these report (workload.conductor.Cluster)."""
+"""State of nodes, storage and pools that a router knows from their reports (workload.conductor.Cluster)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CHAINS_CACHED = 4096
 class _Node:
     held: set[bytes] = field(default_factory=set)
     link_free_s: float = 0.0
-    """When what it has asked for will have come."""
+    """Time at which what the node has asked for will have come."""
     homes: Backlogs = field(default_factory=Backlogs)
 
 
 class ClusterState:
-    """Of `nodes` nodes; seconds of the emulation, by the clock `now_s`."""
+    """State of `nodes` nodes, in seconds of the emulation, by the clock `now_s`."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ClusterState:
         return self._scale.duration_s(self._cost.request_prefill_s(request.input_tokens, held_blocks))
 
     def stored(self, keys: Iterable[bytes]) -> None:
-        """Storage nodes hold these."""
+        """Note that storage nodes hold these blocks."""
         for key in keys:
             self._stored[key] = None
             self._stored.move_to_end(key)
@@ -107,13 +107,13 @@ class ClusterState:
             raise LineError(f"not a report of a node's load: {error}") from None
 
     def switch_reports(self, switch: str, message: dict[str, Any]) -> None:
-        """What a switch's pool holds now (controller.pool.residents)."""
+        """Take note of what a switch's pool holds now (controller.pool.residents)."""
         pool = self._pools.setdefault(switch, set())
         pool.update(keys_in(message, "held"))
         pool.difference_update(keys_in(message, "gone"))
 
     def pooled_blocks(self) -> int:
-        """Blocks in the pools of all switches."""
+        """Return the number of blocks in the pools of all switches."""
         return sum(map(len, self._pools.values()))
 
     def _pooled(self, key: bytes) -> bool:

@@ -1,8 +1,8 @@
-"""Who holds what among nodes that lend one another their memory, and how long what they have promised takes.
+"""Blocks of nodes that lend one another their memory, and the time until what they have promised has left.
 
-Pure; `hostlib.peer.index` serves it. What a node is asked for takes its time on that node's link, one block
-after the other, whatever of it a switch then merges or serves, as with a storage node's work
-(`hostlib.storage.committed_work`).
+What a node is asked for takes its time on that node's link, one block after the other, whatever a switch then
+merges or serves, as with a storage node's work (`hostlib.storage.committed_work`). The module does no I/O;
+`hostlib.peer.index` serves it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final, NamedTuple
 from hostlib.protocol.errors import LineError
 
 MAX_HELD_BLOCKS: Final = 1_000_000
-"""Of one node, that are known; of more, the others are not."""
+"""Most blocks of one node that are known; of more, the others are not."""
 
 
 class Located(NamedTuple):
-    """Where the longest prefix of what was asked for is, and how long each of these nodes is taken."""
+    """Place of the longest prefix of what was asked for, and for how long each of its nodes is taken."""
 
     nodes: list[str]
-    """By block, whom to ask for it."""
+    """Node to ask for each block."""
     waits_s: dict[str, float]
-    """By node, for what others were promised."""
+    """Seconds that each node is taken by what others were promised."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class HoldingsStats:
 
 
 class Holdings:
-    """Of nodes by address; times are those of `now_s`, and `block_s` is that of a block on a node's link."""
+    """Blocks of nodes, by address. Times are those of `now_s`; a block takes `block_s` on a node's link."""
 
     def __init__(self, nodes: Iterable[str], block_s: float, now_s: Callable[[], float]) -> None:
         self.stats = HoldingsStats()
@@ -48,7 +48,7 @@ class Holdings:
         self._holders: dict[bytes, dict[str, None]] = {}
 
     def held(self, node: str, keys: Iterable[bytes]) -> None:
-        """A node has come to hold these."""
+        """Note that a node has come to hold these blocks."""
         own = self._held[node]
         for key in keys:
             if len(own) >= MAX_HELD_BLOCKS:
@@ -57,7 +57,7 @@ class Holdings:
             self._holders.setdefault(key, {})[node] = None
 
     def gone(self, node: str, keys: Iterable[bytes]) -> None:
-        """A node no longer holds these."""
+        """Note that a node no longer holds these blocks."""
         own = self._held[node]
         for key in keys:
             if key in own:
@@ -68,7 +68,7 @@ class Holdings:
                     del self._holders[key]
 
     def forget(self, node: str) -> None:
-        """A node has gone away, with what it held."""
+        """Forget a node that has gone away, with what it held."""
         self.gone(node, list(self._held[node]))
 
     def locate(self, asker: str, keys: Sequence[bytes]) -> Located:
@@ -92,7 +92,7 @@ class Holdings:
         return Located(nodes, {node: waits_s[node] for node in dict.fromkeys(nodes)})
 
     def promise(self, blocks: Mapping[str, int]) -> None:
-        """So many blocks will be asked of these nodes; raises LineError for what can't be."""
+        """Note that so many blocks will be asked of these nodes; raises LineError for what can't be."""
         now_s = self._now_s()
         for node, count in blocks.items():
             if node not in self._free_s or type(count) is not int or count < 0:

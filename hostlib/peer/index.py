@@ -43,7 +43,7 @@ class IndexConfig(ProcessConfig):
     nodes: list[str]
     """Addresses of the nodes that may come."""
     block_fragments: float
-    """Of a block as it is sent, on average."""
+    """Fragments of a block as it is sent, on average."""
     link_bit_s: float
     """Rate of a node's link."""
 
@@ -94,7 +94,7 @@ class IndexProcess(HostProcess):
         self._path.unlink(missing_ok=True)
 
     async def _listen(self) -> None:
-        """From the beginning: nodes say what they hold before the run does."""
+        """Listen from the beginning: nodes say what they hold before the run does."""
         server = await asyncio.start_unix_server(self._serve, sock=self._socket, limit=MAX_LINE_BYTES)
         async with server:
             await server.serve_forever()

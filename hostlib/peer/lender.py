@@ -45,7 +45,7 @@ class Lender:
         return self._node.backlog_ms()
 
     def report(self) -> dict[str, Any]:
-        """Counters of what others asked for, what waits, and counters of questions to the index."""
+        """Return counters of what others asked for, what waits, and counters of questions to the index."""
         return {
             "storage": asdict(self._node.stats),
             "backlog_ms": self.backlog_ms(),

@@ -26,7 +26,7 @@ FIND_TIMEOUT_S: Final = 1.0
 REJOIN_S: Final = 0.25
 MAX_REJOIN_S: Final = 32.0
 MAX_UNSENT_BYTES: Final = 4 << 20
-"""That an index has not taken yet; one that takes less is left."""
+"""Most bytes that an index has not taken yet. An index that takes less is left."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class LendingStats:
     asked: int = 0
     unanswered: int = 0
     asked_s: float = 0.0
-    """For which requests waited for answers, together."""
+    """Seconds, together, that requests waited for answers."""
 
 
 class Lending:
@@ -46,7 +46,7 @@ class Lending:
     `tiers` hold."""
 
     def __init__(self, path: str, address: str, tiers: WatchedTiers, lent: Lent, members: Members) -> None:
-        """`members`: the nodes, of which no other may be named."""
+        """Make a client of the index; `members` are the nodes, of which no other may be named."""
         self.stats = LendingStats()
         self._path, self._address, self._tiers, self._lent = path, address, tiers, lent
         self._nodes = frozenset(member.address for member in members.nodes)
@@ -91,7 +91,7 @@ class Lending:
             self.stats.asked_s += self._loop.time() - began_s
 
     def promise(self, blocks: Sequence[BlockRef]) -> None:
-        """These are about to be fetched."""
+        """Tell the index that these blocks are about to be fetched."""
         self._say({"promised": Counter(block.homes[0] for block in blocks)})
 
     def wait_s(self, node: str) -> float:
@@ -105,7 +105,8 @@ class Lending:
         self._leave()
 
     def _located(self, missing: Sequence[BlockRef], answer: dict[str, Any]) -> list[BlockRef]:
-        """Raises LineError for what is no answer to that."""
+        """Return the blocks with the nodes that an answer names; raises LineError for what is no answer to
+        that."""
         now_s = self._loop.time()
         try:
             nodes: list[str] = list(answer["nodes"])
@@ -151,7 +152,7 @@ class Lending:
         self._loop.call_soon(self._tell)
 
     def _tell(self) -> None:
-        """The index, and who answers GETs, of what changed."""
+        """Tell the index, and the store that answers GETs, what changed."""
         came, left = self._tiers.changed()
         self._lent.remove(left)
         self._lent.add(came)

@@ -1,8 +1,8 @@
-"""What a node's memory has for others: the store that their GETs are answered from.
+"""Store of a node that lends its memory, from which others' GETs are answered.
 
-The tiers of an emulated node hold keys (hostlib.model.tiers); here each has the content, content id and tags
-that its writer gave it, made when they are first read (hostlib.protocol.content), the same at all nodes that
-hold it.
+The tiers of an emulated node hold keys (hostlib.model.tiers). Here each block has the content, content id and
+tags that its writer gave it. They are made when they are first read (hostlib.protocol.content), and are the
+same at all nodes that hold the block.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Lent:
         self._tenant, self._length = seal.tenant, length
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """The node has come to hold these."""
+        """Add blocks that the node has come to hold."""
         places = [Place(self._tenant, key) for key in keys]
         self.store.preload(places, 0, {place: self._length(place.key) for place in places})
 
     def remove(self, keys: Sequence[bytes]) -> None:
-        """The node no longer holds these."""
+        """Remove blocks that the node no longer holds."""
         for key in keys:
             self.store.drop(Place(self._tenant, key))

@@ -154,7 +154,7 @@ class RouterProcess(HostProcess):
             await writer.drain()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: a node's, or the controller's."""
+        """Serve one connection: a node's, or the controller's."""
         node: int | None = None
         try:
             async for message in read_lines(reader):

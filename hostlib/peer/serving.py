@@ -1,4 +1,4 @@
-"""What whoever serves or routes requests has to know: the requests, the model, the storage nodes."""
+"""Settings of all that serve or route requests: the requests, the model, the storage nodes."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ class ServingConfig(ProcessConfig):
     sigma: float = DEFAULT_SIGMA
     speed: float = 1.0
     codec: str = NONE
-    """By which blocks are coded before they are sent (workload/compression.py)."""
+    """Codec by which blocks are coded before they are sent (workload/compression.py)."""
     level: int | str | None = None
-    """Of the codec; null: its default; "adaptive": one for each chunk of a chain (hostlib.model.streamer)."""
+    """Level of the codec. null: its default; "adaptive": one for each chunk of a chain
+    (hostlib.model.streamer)."""
     coder: str = CPU
-    """What codes them."""
+    """Device that codes blocks."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,7 +69,7 @@ class ServingConfig(ProcessConfig):
 
     @property
     def sizes(self) -> BlockSizes | Ladder:
-        """Of blocks as they are sent, in the emulation."""
+        """Return the sizes of blocks as they are sent, in the emulation."""
         cost = self._plain_cost
         try:
             return make_sizes(
@@ -82,7 +83,8 @@ class ServingConfig(ProcessConfig):
 
     @property
     def coding_s(self) -> tuple[float, float]:
-        """To encode and to decode a block, in the emulation; of a stream's rungs each has its own."""
+        """Return the seconds to encode and to decode a block in the emulation; of a stream, each rung has its
+        own."""
         sizes = self.sizes
         return (0.0, 0.0) if isinstance(sizes, Ladder) else self._coding_s(sizes)
 
@@ -117,7 +119,7 @@ class ServingConfig(ProcessConfig):
 
     @property
     def scale(self) -> ScaleModel:
-        """How real bytes and times become those of the run."""
+        """Return how real bytes and times become those of the run."""
         try:
             return ScaleModel(self.sigma, self.speed, VALUE_BYTES)
         except ScaleError as error:

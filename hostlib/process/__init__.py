@@ -1,1 +1,1 @@
-"""How a host process is configured, controlled and watched."""
+"""Configuration, control and monitoring of a host process."""

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessConfig:
-    """What every process needs."""
+    """Configuration that every process has."""
 
     result: str
     """File for the result."""
     observe_s: float = OBSERVE_S
-    """How often the process looks how late its timers are."""
+    """Seconds between two measurements of how late the process's timers are."""
 
     def __post_init__(self) -> None:
         """Subclasses check their fields here."""
@@ -31,7 +31,7 @@ class ProcessConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class HostConfig(ProcessConfig):
-    """What every host needs."""
+    """Configuration that every host has."""
 
     address: str
     """IPv4 address to bind to."""
@@ -62,7 +62,7 @@ def load_config(kind: type[Config], path: Path) -> Config:
 
 
 def check_address(name: str, address: str) -> None:
-    """ConfigError if `address` is no IPv4 address."""
+    """Raise ConfigError if `address` is no IPv4 address."""
     try:
         IPv4Address(address)
     except ValueError as error:
@@ -70,13 +70,13 @@ def check_address(name: str, address: str) -> None:
 
 
 def check_each_once(name: str, values: list[str]) -> None:
-    """ConfigError if there are none, or two alike; `name` is that of all."""
+    """Raise ConfigError if there are no values, or two alike; `name` is that of all."""
     if not values or len(set(values)) < len(values):
         raise ConfigError(f"{name} must name at least one {name.removesuffix('s')}, and each once")
 
 
 def check_positive(**values: float) -> None:
-    """ConfigError naming the first value that is not above 0."""
+    """Raise ConfigError that names the first value that is not above 0."""
     for name, value in values.items():
         if not value > 0:
             raise ConfigError(f"{name} must be above 0, not {value!r}")

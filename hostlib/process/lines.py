@@ -27,7 +27,7 @@ def to_line(message: dict[str, Any]) -> bytes:
 
 
 async def read_lines(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-    """Messages until the end; raises LineError for what is none."""
+    """Yield messages until the end; raises LineError for what is none."""
     try:
         async for line in reader:
             message = json.loads(line)
@@ -41,7 +41,7 @@ async def read_lines(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, An
 
 
 def in_lines(name: str, keys: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """Keys in messages of bounded length."""
+    """Yield keys in messages of bounded length."""
     left = iter(keys)
     while part := [key.hex() for key in islice(left, KEYS_A_LINE)]:
         yield {name: part}

@@ -20,12 +20,12 @@ def percentile(values: Iterable[float], share: float) -> float:
 
 
 OBSERVE_S = 0.05
-"""How often a process looks, unless it is told otherwise."""
+"""Default of seconds between two measurements of how late timers are."""
 BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Histogram:
-    """How many durations were at most so long, by bound; what is beyond the last bound counts, too."""
+    """Number of durations up to each bound; the last bucket has those beyond all bounds."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(BOUNDS_S) + 1)
@@ -37,7 +37,8 @@ class Histogram:
         self._sum_s += duration_s
 
     def report(self) -> dict[str, Any]:
-        """Bounds in seconds, counts up to and with each bound (the last: of all), and the sum in seconds."""
+        """Return bounds in seconds, counts up to and with each bound (the last: of all), and the sum in
+        seconds."""
         return {"bounds_s": BOUNDS_S, "up_to": list(accumulate(self._counts)), "sum_s": self._sum_s}
 
 

@@ -1,4 +1,4 @@
-"""How a host process is run and controlled.
+"""Run and control of a host process.
 
     process = its configuration, a JSON file named on the command line
     stdout  < {"event": "ready"}                 once, when it can serve
@@ -19,6 +19,7 @@ stdout as it comes.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import signal
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROGRESS_PERIOD_S = 1.0
+GC_THRESHOLDS = (10_000, 10, 100)
+"""A storage node with a million blocks stops for up to 0.4 s whenever Python's collector walks them all. By
+Python's own thresholds it does so again and again while blocks come."""
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +50,7 @@ Config = TypeVar("Config", bound=ProcessConfig)
 
 
 class HostProcess(ABC):
-    """What a kind of host does between start and stop."""
+    """Interface of a kind of host process: its work, progress and report."""
 
     @abstractmethod
     async def run(self, start_s: float) -> None:
@@ -76,6 +80,7 @@ def main(kind: type[Config], open_host: Callable[[Config], HostProcess], argumen
         print("usage: python -m hostlib.storage.storage|worker|router|index CONFIG.json", file=sys.stderr)
         return 2
     logs.begin(Path(arguments[0]).stem)
+    gc.set_threshold(*GC_THRESHOLDS)
     try:
         config = load_config(kind, Path(arguments[0]))
         asyncio.run(_Controlled(open_host, config).run())

@@ -36,7 +36,7 @@ KIND_DERIVED: Final = 1
 
 
 class Place(NamedTuple):
-    """What a block is known by: its key, among the keys of its tenant."""
+    """Name of a block: its key, among the keys of its tenant."""
 
     tenant: int
     key: bytes
@@ -87,7 +87,7 @@ Derive = Callable[[Place, int], Block]
 
 
 class Header(NamedTuple):
-    """What a record says about itself."""
+    """Header of a record on disk."""
 
     age: int
     write: int

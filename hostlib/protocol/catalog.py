@@ -1,7 +1,8 @@
-"""What storage nodes tell each other of what they hold: LIST asks, KEYS answers a page.
+"""Lists of what storage nodes hold, as they ask each other for them: LIST asks, KEYS answers a page.
 
-A LIST names the place to go on from: the tenant and the key in its header; `home_1` is the number of who
-asks, who gets only blocks whose home it is. The value of a KEYS message, integers big-endian, is
+A LIST names the place to go on from: the tenant and the key in its header. `home_1` is the number of the
+storage node that asks, which gets only blocks whose home it is. The value of a KEYS message, integers
+big-endian, is
 
     the place to go on from (tenant u16, key), then for each block: tenant u16, key, content id u64, fragments
     u16

@@ -38,7 +38,7 @@ class KeySpaceError(HostlibError):
 
 
 class LineError(HostlibError):
-    """What another program of the run says is no message, or can't be."""
+    """A line of another program of the run that is no message."""
 
 
 class RouterError(HostlibError):
@@ -117,4 +117,4 @@ class DiskFullError(DiskError):
 
 
 class UnreadableError(DiskError):
-    """What was written can't be read back: it is damaged, or the disk gives an error."""
+    """A record on disk that can't be read back: it is damaged, or the disk gives an error."""

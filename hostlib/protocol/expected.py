@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _ENTRY: Final = struct.Struct(">HHHHI16s")
 _MOST: Final = 0xFFFF
-"""That a field of an entry holds."""
+"""Largest value of an entry's field."""
 ENTRIES: Final = wire.LIST_BYTES // _ENTRY.size
-"""In one message."""
+"""Number of entries in one message."""
 MAX_TOLD: Final = 512
 """Blocks of one request; what is behind them in its chain is not told."""
 
@@ -34,7 +34,7 @@ class ExpectedBlock(NamedTuple):
     depth: int
     chain_blocks: int
     recompute_ms: int
-    """What computing it costs the node."""
+    """Milliseconds that computing the block costs the node."""
     parent: int
     """First 32 bits of the parent's key, 0 for none."""
     key: bytes

@@ -21,12 +21,12 @@ MAX_LIFETIME_S: Final = 366 * 86_400
 
 
 class Hint(IntEnum):
-    """What is asked for, as messages carry it."""
+    """Hints, by their numbers in messages."""
 
     RETAIN = 1
     """Let other blocks leave first, for a time; 0 seconds: not any more."""
     PREFETCH = 2
-    """Have the block in DRAM: it will be asked for soon."""
+    """Have the block in DRAM, because it will be asked for soon."""
     DEMOTE = 3
     """Let it leave DRAM before others: it will not be asked for soon."""
     EXPIRE = 4
@@ -38,7 +38,7 @@ OF_POOLS: Final = (Hint.RETAIN, Hint.DEMOTE)
 
 
 class HintOutcome(IntEnum):
-    """What became of a hint; the largest of several homes' counts."""
+    """Result of a hint. If several homes answer, the largest number counts."""
 
     NO_ANSWER = 0
     """No home that knows hints answered in time."""

@@ -1,8 +1,8 @@
-"""Which storage nodes are a key's homes: rendezvous hashing over the nodes' addresses.
+"""Storage nodes that are a key's homes, by rendezvous hashing over their addresses.
 
-Every host computes the same order without asking anyone, whatever the order of its list, and a node
-that leaves moves only its own keys (Thaler and Ravishankar, "Using name-based mappings to increase
-hit rates", IEEE/ACM Transactions on Networking 6(1), 1998).
+Every host computes the same order without asking anyone, whatever the order of its list, and a node that
+leaves moves only its own keys (Thaler and Ravishankar, "Using name-based mappings to increase hit rates",
+IEEE/ACM Transactions on Networking 6(1), 1998).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class KvFile:
     """The contents by key."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigError for what is no such file, or not all of one."""
+        """Open a file. Raises ConfigError if it is no such file, or not all of one."""
         try:
             with path.open("rb") as file:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -50,7 +50,7 @@ class KvFile:
         return len(self._index)
 
     def __call__(self, key: bytes, block_bytes: int) -> bytes:
-        """The content of a block; ConfigError for one that the file does not have, or has in another size."""
+        """Return the content of a block; ConfigError if the file lacks it, or has it in another size."""
         index = self._index.get(key)
         if index is None or block_bytes != self.block_bytes:
             raise ConfigError(f"{self._path} has no block {key.hex()} of {block_bytes} bytes")
@@ -63,7 +63,7 @@ class KvFile:
 
 
 def write_header(file: BinaryIO, keys: Iterable[bytes], block_bytes: int) -> None:
-    """Everything before the contents, which are to follow in the order of the keys."""
+    """Write everything before the contents, which are to follow in the order of the keys."""
     listed = list(keys)
     file.write(_HEADER.pack(_MAGIC, len(listed), block_bytes))
     file.write(b"".join(listed))

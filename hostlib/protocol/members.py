@@ -32,9 +32,9 @@ _HEAD = struct.Struct(">IBB")
 _NODE = struct.Struct(">BBI")
 MAX_NODES: Final = (wire.LIST_BYTES - _HEAD.size) // _NODE.size
 HEARTBEAT_S: Final = 0.1
-"""How often a storage node says HELLO; three missing ones make it count as down."""
+"""Seconds between two HELLOs of a storage node. It counts as down when three are missing."""
 SETTLED_S: Final = 3.0
-"""After a new list, every host knows it: the controller has told each of them twice."""
+"""Seconds after which every host knows a new list: the controller has sent it to each of them twice."""
 REFUSED_S: Final = 5.0
 REFUSED_LISTS: Final = 3
 """A host that heard so many earlier lists, for so long, and none that is as late as its own, takes one."""
@@ -46,7 +46,7 @@ _SUSPECTS_BYTES: Final = 32
 
 
 class State(IntEnum):
-    """Of a storage node."""
+    """State of a storage node."""
 
     UP = 0
     JOINING = 1
@@ -173,8 +173,10 @@ class Members:
 
 
 def is_later(epoch: int, than: int) -> bool:
-    """Of two lists' epochs, by serial number arithmetic (RFC 1982), so that none is so high that no later one
-    follows. A list from a configuration (0) is the earliest."""
+    """Return whether a list's epoch is later than another's, by serial number arithmetic (RFC 1982).
+
+    So no epoch is so high that no later one follows. A list from a configuration (0) is the earliest.
+    """
     if not than or not epoch:
         return epoch != than and not than
     return 0 < (epoch - than) % EPOCHS < EPOCHS // 2
@@ -212,7 +214,7 @@ class Refused:
 
 
 def next_epoch(epoch: int) -> int:
-    """Of the list that follows; never one that messages, which carry it modulo 256, would give as 0."""
+    """Return the epoch of the next list. It is never 0 modulo 256, because messages carry it modulo 256."""
     following = epoch % (EPOCHS - 1) + 1
     return following + (following % 256 == 0)
 
@@ -224,9 +226,12 @@ def hello(
     probe: int = 0,
     suspects: Iterable[str] = (),
 ) -> wire.Message:
-    """I am here. A storage node that is not `caught_up` still copies what it missed (the flag HELD says that
-    it did); `probe` is the number of the last MEMBERS that reached it. A node names the storage nodes that it
-    suspects to be dead, by address."""
+    """Return a HELLO. Its flag HELD says that a storage node is `caught_up`; else it still copies what it
+    missed.
+
+    `probe` is the number of the last MEMBERS that reached the sender. A node names the storage nodes that it
+    suspects to be dead, by address.
+    """
     flags = wire.FLAG_HELD if caught_up else 0
     return wire.Message(
         wire.OP_HELLO, _NO_KEY, 0, 0, flags, members.epoch, probe, tenant=tenant,

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 SECRET_BYTES: Final = 32
 PUBLIC_SECRET: Final = bytes(SECRET_BYTES)
-"""Of the namespace that all tenants share, where no other is configured: everyone knows it."""
+"""Secret of the public namespace, which all tenants share. Everyone knows it unless another one is
+configured."""
 
 LEAF_BYTES: Final = 512
 """A value up to this length is sealed with zeros behind it; a longer one is cut into pieces of this length,

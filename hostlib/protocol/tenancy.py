@@ -1,4 +1,4 @@
-"""Which tenant a host belongs to, as its configuration file says it."""
+"""Tenant of a host, as its configuration file names it."""
 
 from __future__ import annotations
 

@@ -1,23 +1,24 @@
-"""What was deleted, and must not come back.
+"""Tombstones: records of deleted writes, which must not come back.
 
 A tombstone names one write of one block and has the proof that its writer's secret makes
 (`hostlib.protocol.seal.Seal.proof`). It deletes a block only if the tag of that block's first fragment is the
 hash of the proof. So storage nodes take tombstones from anybody, and hand them on, without a secret of their
-own: one that somebody made up matches nothing. It says nothing of later writes, which have other content ids.
+own: a made-up tombstone matches nothing. A tombstone says nothing of later writes, which have other content
+ids.
 
-Tombstones are bounded: they expire, and a block and a tenant have so many of them. `complete_since_s` says
-from when on all deletions of a block are known. A node that was away since before that can't learn what it
-missed, and asks others for its blocks: for one that was deleted too often, or for all of a tenant with too
-many. Where there are too many, whoever has most of them loses the oldest of his: so what a host makes up
-displaces no tombstone of another. The address of that host goes with a tombstone to the disk and to other
-storage nodes.
+Tombstones are bounded: they expire, and each block and each tenant may have only so many. `complete_since_s`
+says from when on all deletions of a block are known. A node that was away since before that can't learn what
+it missed, and asks others for its blocks. It asks for one block if that was deleted too often, and for all of
+a tenant that has too many. Where there are too many, the host with most tombstones loses its oldest: so what
+a host makes up displaces no tombstone of another host. The address of that host goes with a tombstone to the
+disk and to other storage nodes.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
     the place to go on from (tenant u16, key), then for each tombstone: tenant u16, key, content id u64,
     proof, age in seconds u32, IPv4 address of the host that deleted it
 
-An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its block
+An entry with the content id 0 is no tombstone. Its age is the time from which on the tombstones of its block
 are complete, or, if its key is WHOLE_TENANT, those of its tenant. With the flag HINT, too, the entries are
 lifetimes (`hostlib.storage.lifetimes`), which have seconds to go in the place of an age.
 """
@@ -28,7 +29,7 @@ import socket
 import struct
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from math import floor
@@ -42,7 +43,7 @@ from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.seal import closed
 
 TOMBSTONE_S: Final = 86_400.0
-"""How long a deletion is remembered."""
+"""Seconds for which a deletion is remembered."""
 MAX_OF_TENANT: Final = 16_384
 MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
@@ -53,6 +54,10 @@ MAX_SOURCES: Final = 1024
 MAX_FORGOTTEN: Final = 1024
 """Blocks of a tenant of which tombstones were forgotten. If there is one more, the first of them counts as
 the whole tenant."""
+MAX_FORGOTTEN_OF_ALL: Final = 65_536
+"""Such blocks of all tenants together: with many tenants, each has its share of this number."""
+TENANTS_AT_ONCE: Final = 1024
+"""Tenants that are looked at without a pause: a storage node can make up deletions of 65,536."""
 EXPIRE_EVERY_S: Final = 1.0
 """Time between two searches for tombstones that are too old."""
 _NAMED: Final = struct.Struct(">H16sQ16s")
@@ -71,10 +76,10 @@ _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI4s")
 PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 WHOLE_TENANT: Final = bytes(wire.KEY_BYTES)
-"""In the place of a key: all blocks of a tenant."""
+"""Value in the place of a key that stands for all blocks of a tenant."""
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
 LIST_FLAGS: Final = wire.FLAG_TOMBSTONES | wire.FLAG_HINT
-"""Of a LIST or KEYS: what it is of, if not of blocks."""
+"""Flags of a LIST or KEYS that say what the list is of, if not of blocks."""
 
 
 class Tombstone(NamedTuple):
@@ -94,7 +99,7 @@ class Tombstone(NamedTuple):
 
 
 class Tombstones:
-    """Those that one node knows. `wall_s` is the time, which goes on while the node is off."""
+    """Tombstones that one node knows. `wall_s` returns the time, which goes on while the node is off."""
 
     def __init__(self, wall_s: Callable[[], float] = time.time) -> None:
         self.wall_s = wall_s
@@ -108,6 +113,12 @@ class Tombstones:
         """By tenant and key: of WHOLE_TENANT, and of blocks that were deleted too often."""
         self._expired_s = float("-inf")
         """When `add` looked for what is too old last."""
+        self._to_expire: list[int] = []
+        """Tenants to look at the next times."""
+        self._with: defaultdict[int, set[int]] = defaultdict(set)
+        """Tenants by how many tombstones they have."""
+        self._most = 0
+        """The largest number that one has."""
         self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
         """Told of each that is not kept any longer."""
 
@@ -134,9 +145,9 @@ class Tombstones:
         return any(stone.deletes(write, first_tag) for stone in self._deleted_s.get(place, ()))
 
     def add(self, stone: Tombstone, deleted_s: float, source: str = "") -> bool:
-        """Remember one that the host with the address `source` sent.
+        """Remember a tombstone that the host with the address `source` sent.
 
-        False if it is known, or was deleted so long ago that it is forgotten.
+        Returns False if it is known, or was deleted so long ago that it is forgotten.
         """
         if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
             self._expired_s = self.wall_s()
@@ -144,7 +155,9 @@ class Tombstones:
         if stone in self or deleted_s <= self.wall_s() - TOMBSTONE_S:
             return False
         self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
-        self._of_tenant.setdefault(stone.place.tenant, {})[stone] = None
+        of_tenant = self._of_tenant.setdefault(stone.place.tenant, {})
+        of_tenant[stone] = None
+        self._counted(stone.place.tenant, len(of_tenant) - 1, len(of_tenant))
         sources = self._of_source.setdefault(stone.place.tenant, {})
         if len(sources) >= MAX_SOURCES and source not in sources:
             source = ""  # a storage node that passes them on made the others up
@@ -154,16 +167,16 @@ class Tombstones:
         return stone in self
 
     def complete_since_s(self, place: Place) -> float:
-        """Since when all deletions of a block are here."""
+        """Return the time since when all deletions of a block are known here."""
         known = self._complete_since_s.get(place.tenant, {})
         expired_s = self.wall_s() - TOMBSTONE_S
         return max(expired_s, *(known.get(key, expired_s) for key in (WHOLE_TENANT, place.key)))
 
     def incomplete(self, place: Place, since_s: float) -> None:
-        """Some of a block's, or of a tenant's, from before this time are not here."""
+        """Note that some deletions of a block, or of a tenant, from before this time are not known here."""
         known = self._complete_since_s.setdefault(place.tenant, {})
         known[place.key] = max(since_s, known.get(place.key, since_s))
-        if len(known) > 1 + MAX_FORGOTTEN:
+        if len(known) > 1 + min(MAX_FORGOTTEN, MAX_FORGOTTEN_OF_ALL // len(self._complete_since_s)):
             first = next(key for key in known if key != WHOLE_TENANT)
             self.incomplete(Place(place.tenant, WHOLE_TENANT), known.pop(first))
 
@@ -180,14 +193,17 @@ class Tombstones:
                 self.incomplete(place, min(of_block.values()))
 
     def expire(self) -> None:
-        """Forget what is too old."""
+        """Forget what is too old, of TENANTS_AT_ONCE tenants each time."""
         until_s = self.wall_s() - TOMBSTONE_S
-        for tenant in list(self._of_tenant):
-            aged = ((stone, self._deleted_s[stone.place][stone]) for stone in self._of_tenant[tenant])
+        tenants = self._to_expire or list(self._of_tenant | self._complete_since_s)
+        self._to_expire = tenants[TENANTS_AT_ONCE:]
+        for tenant in tenants[:TENANTS_AT_ONCE]:
+            stones = self._of_tenant.get(tenant, {})
+            aged = ((stone, self._deleted_s[stone.place][stone]) for stone in stones)
             for stone, deleted_s in list(takewhile(lambda one: one[1] <= until_s, aged)):
                 self.incomplete(Place(tenant, WHOLE_TENANT), deleted_s)  # should the clock be set back
                 self._forget(stone)
-        for tenant, known in self._complete_since_s.items():
+            known = self._complete_since_s.get(tenant, {})
             for key in [key for key, since_s in known.items() if since_s <= until_s and key != WHOLE_TENANT]:
                 self.incomplete(Place(tenant, WHOLE_TENANT), known.pop(key))
 
@@ -220,7 +236,8 @@ class Tombstones:
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
             self._forget_oldest_of_most(tenant, newest)
         elif len(self) > MAX_STONES:
-            most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
+            most_of = self._with[self._most].pop()
+            self._with[self._most].add(most_of)
             self._forget_oldest_of_most(most_of, newest)
 
     def _forget_oldest_of_most(self, tenant: int, newest: Tombstone) -> None:
@@ -233,6 +250,16 @@ class Tombstones:
         self.incomplete(Place(tenant, WHOLE_TENANT), self._deleted_s[stone.place][stone])
         self._forget(stone)
 
+    def _counted(self, tenant: int, before: int, now: int) -> None:
+        """Take note of how many tombstones a tenant has now."""
+        self._with[before].discard(tenant)
+        if not self._with[before]:
+            del self._with[before]
+        if now:
+            self._with[now].add(tenant)
+        if now > self._most or self._most not in self._with:
+            self._most = now
+
     def _forget(self, stone: Tombstone) -> None:
         stones = self._deleted_s[stone.place]
         del stones[stone]
@@ -240,6 +267,7 @@ class Tombstones:
             del self._deleted_s[stone.place]
         of_tenant = self._of_tenant[stone.place.tenant]
         del of_tenant[stone]
+        self._counted(stone.place.tenant, len(of_tenant) + 1, len(of_tenant))
         if not of_tenant:
             del self._of_tenant[stone.place.tenant]
         sources, source = self._of_source[stone.place.tenant], self._source.pop(stone)

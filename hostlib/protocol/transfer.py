@@ -1,4 +1,4 @@
-"""What callers name and get: references to blocks, and blocks that arrived."""
+"""Types that callers name and get: references to blocks, and blocks that arrived."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BlockRef(NamedTuple):
     parent: int = 0
     """First 32 bits of the parent's key, 0 for none."""
     recompute_ms: int = 0
-    """What recomputing the block costs; tells the pool what the block is worth."""
+    """Milliseconds that recomputing the block costs; tells the pool what the block is worth."""
     homes: tuple[str, ...] = ()
     """Addresses of who may hold it, best first, where that is known; none: the homes of its key."""
 
@@ -37,14 +37,14 @@ def chain_references(
 
 
 class FetchTimes(NamedTuple):
-    """Where the time of one block went; loop time, each moment at or after the one before it."""
+    """Times in the transfer of one block, by the loop's clock, each at or after the one before it."""
 
     wanted_s: float
     probe_sent_s: float
     probed_s: float
-    """When its length and write were known."""
+    """Time at which length and write were known."""
     body_sent_s: float
-    """When the first of its other fragments was asked for."""
+    """Time at which the first of the other fragments was asked for."""
     done_s: float
     home: str
     """Address of the home that was asked last."""

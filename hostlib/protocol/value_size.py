@@ -1,8 +1,8 @@
-"""How many bytes a value has on the wire: one size for all hosts and switches of a network.
+"""Number of bytes of a value on the wire: one size for all hosts and switches of a network.
 
-A process speaks one size, which the variable WEIR_VALUE_BYTES of its environment says when it starts: its
-constants and its compiled core depend on it. HELLO and MEMBERS say their sender's size, and hosts and
-controllers refuse each other where the two differ.
+A process uses one size, which the environment variable WEIR_VALUE_BYTES sets when it starts: its constants
+and its compiled core depend on it. HELLO and MEMBERS carry their sender's size, and hosts and controllers
+refuse each other where the two differ.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ VALUE_FRAME_BYTES: Final = HEADER_FRAME_BYTES + VALUE_BYTES
 VALUE_PACKET_BYTES: Final = VALUE_FRAME_BYTES - 14
 """The least MTU of a link that carries values."""
 MTU_BYTES: Final = max(1500, VALUE_PACKET_BYTES)
-"""Of the links that an emulation makes."""
+"""MTU of the links that an emulation makes, in bytes."""
 
 OP_GET: Final = 1
 OP_VALUE: Final = 2
@@ -141,19 +141,19 @@ FIELDS: Final = (
 _HEADER = struct.Struct(">BBHHHIIHHI4BIHHHHQ16s16s")
 _HEAD = struct.Struct(">BBHHHIIHHI4BI")
 _TAIL = struct.Struct(">HHHHQ16s16s")
-"""What the checksum covers besides the value."""
+"""Fields that the checksum covers besides the value."""
 _PLACE = struct.Struct(">HHHHQ16s")
 _CHECKED_FROM: Final = 32
 _VARIANT = struct.Struct(">2s H 4s I 22s H 44s")
 """A header by what differs in it: flags, sequence, fragment, and what lies between."""
 _WRITE = struct.Struct(">HHQ")
-"""Of a header: fragments, value_bytes and content."""
+"""Fields of a header: fragments, value_bytes and content."""
 _WRITTEN = struct.Struct(">2x H 32x HHQ")
-"""Of a message: flags, and the same."""
+"""Fields of a message: flags, and then those of `_WRITE`."""
 _CARRIED_BYTES: Final = dict.fromkeys((OP_VALUE, OP_PUT), VALUE_BYTES) | dict.fromkeys(
     (OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS), LIST_BYTES
 )
-"""Of each operation that carries a value or a list."""
+"""Number of value bytes that each operation carries; the others carry none."""
 _OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_RECLAIM, OP_MEMBERS + 1)))
 _NO_TAG: Final = bytes(TAG_BYTES)
 _PADDING: Final = bytes(max(VALUE_BYTES, LIST_BYTES))
@@ -240,7 +240,7 @@ class Variants:
     """Messages without a value that differ in flags, sequence and fragment only."""
 
     def __init__(self, encoded: bytes) -> None:
-        """`encoded` is any of them."""
+        """Make the template from one encoded message, whichever of them."""
         self._encoded = one = encoded
         self._parts = one[:2], one[4:8], one[12:34], one[36:]
 
@@ -308,7 +308,7 @@ def epoch_of(datagram: Buffer) -> int:
 
 
 def write_of(value: Buffer) -> tuple[int, int, int, int]:
-    """Of a VALUE that was found to be one: flags, fragments, the value's bytes, and content id."""
+    """Return flags, fragments, bytes of the value, and content id of a valid VALUE message."""
     flags, fragments, value_bytes, content = _WRITTEN.unpack_from(value)
     return flags, fragments, value_bytes, content
 
@@ -364,5 +364,5 @@ def fingerprint(key: bytes) -> int:
 
 
 def fragment_count(block_bytes: int) -> int:
-    """Fragments that a block of `block_bytes` travels in; at least one."""
+    """Return the number of fragments that a block of `block_bytes` travels in; at least one."""
     return max(1, -(-block_bytes // VALUE_BYTES))

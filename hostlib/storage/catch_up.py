@@ -1,13 +1,12 @@
-"""How a storage node gets what it missed: it lists its peers' blocks whose home it is, and copies those it
-lacks.
+"""Catch-up of a storage node: it lists its peers' blocks whose home it is, and copies those it lacks.
 
 Each block is copied whole, from one peer, with its content id and its tags: fragment by fragment, past the
-pool. What a copy must be is what its writer sealed; a storage node has no secret to check that, readers do.
-Homes of a block are believed before others, which are asked only for what no home lists. Where a home has had
-a block for longer than this node, which got it by a PUT before it knew that, the home's copy takes its place.
-It goes on in the background, a few fragments at a time, and what a peer does not answer is asked for again a
-few times and then left. A peer has so much of a node's time, and more only for what it gives: one that lies
-must not keep a node away from its work.
+pool. A storage node has no secret to check what the writer sealed; readers check it. Homes of a block are
+believed before others, which are asked only for what no home lists. If a home has had a block for longer than
+this node, which got it by a PUT before it knew that, the home's copy takes its place. Catch-up goes on in the
+background, a few fragments at a time. What a peer does not answer is asked for again a few times and then
+left. A peer gets a bounded share of a node's time, and more only for what it gives: a peer that lies must not
+keep a node away from its work.
 """
 
 from __future__ import annotations
@@ -40,17 +39,18 @@ if TYPE_CHECKING:
 TRIES: Final = 8
 AGAIN_S: Final = 0.1
 MAX_AGAIN_S: Final = 0.5
-"""After the first try; each further one waits twice as long, up to this: peers that start together find each
-other soon."""
+"""Longest wait before another try, in seconds. Waits double from the first try on: peers that start together
+find each other soon."""
 WINDOW_FRAGMENTS: Final = 16
 BLOCKS_AT_ONCE: Final = 4
 PATIENCE_S: Final = 60.0
 FRAGMENT_S: Final = 0.01
 MAX_EARNED_S: Final = 600.0
 MAX_STRANGERS_ENTRIES: Final = 65_536
-"""What peers list that are no homes of it waits for the homes' lists; the rest is left to the next pass."""
+"""Most entries listed by peers that are no homes of the block. They wait for the homes' lists; the rest is
+left to the next pass."""
 ROOM_LOOK_S: Final = 0.01
-"""How often a disk that is behind is looked at."""
+"""Seconds between two looks at a disk that is behind."""
 
 
 @dataclass(slots=True)
@@ -62,9 +62,9 @@ class CatchUpStats:
     listed: int = 0
     copied: int = 0
     replaced: int = 0
-    """Of these, in place of what a PUT had left here."""
+    """Copies that took the place of what a PUT had left here."""
     failed: int = 0
-    """Not to be had from the peer that listed them; the pass counts as incomplete."""
+    """Blocks that the peer that listed them did not give; the pass counts as incomplete."""
     silent_peers: int = 0
     """Lists given up because the peer did not answer."""
     tombstones: int = 0
@@ -86,16 +86,16 @@ class Patience:
         """Whether all came that it listed last."""
 
     def begin(self, now_s: float) -> None:
-        """It is asked from now on."""
+        """Begin to measure the time of a peer, which is asked from now on."""
         self._began_s = now_s
 
     def end(self, now_s: float) -> None:
-        """It is not asked for a while."""
+        """Stop measuring: the peer is not asked for a while."""
         self._left_s -= now_s - self._began_s
         self._began_s = now_s
 
     def earned(self, fragments: int) -> None:
-        """It gave so many fragments, or named as many blocks that are here already."""
+        """Credit a peer that gave so many fragments, or named as many blocks that are here already."""
         earned_s = min(self._to_earn_s, fragments * FRAGMENT_S)
         self._to_earn_s -= earned_s
         self._left_s += earned_s
@@ -106,11 +106,11 @@ class Patience:
 
 
 Patiences = defaultdict[tuple[str, int], Patience]
-"""With each peer, by its address, and for each list that it is asked for, by LIST_FLAGS."""
+"""Patience with each peer, by its address and the list that it is asked for (LIST_FLAGS)."""
 
 
 class Shelf(Protocol):
-    """Where copies go."""
+    """Interface of the place where copies go."""
 
     def lacks(self, entry: Entry) -> bool:
         """Return whether a block that a home of it lists is missing here, or here only by a later PUT."""
@@ -131,8 +131,8 @@ class Shelf(Protocol):
         """Return why one write of a block is not to be copied, and the addresses of the hosts that say so."""
 
     def knows_deletions(self) -> None:
-        """A peer which was there all the time has said all that was deleted, or all peers that may know of a
-        deletion have said theirs."""
+        """Note that all deletions are known: a peer that was there all the time said them, or all that may
+        know of one did."""
 
 
 class CatchUp:
@@ -184,7 +184,8 @@ class CatchUp:
             return complete
 
         async def stones(flags: int) -> bool:
-            """All are asked at once: one that is silent keeps nobody in doubt."""
+            """Get the tombstones, or lifetimes, of all peers at once: one that is silent keeps nobody in
+            doubt."""
             lists = (self._stones_from(one.address, flags, patience[one.address, flags]) for one in peers)
             return all(await asyncio.gather(*lists))
 
@@ -285,7 +286,8 @@ class CatchUp:
         return complete
 
     def _is_lacking(self, peer: str, entry: Entry) -> bool:
-        """Whether what a peer listed is to be copied. Who lists what was deleted has missed that."""
+        """Return whether what a peer listed is to be copied. A peer that lists a deleted block is told of the
+        deletion."""
         if not self._shelf.lacks(entry):
             return False
         stones = self._shelf.deleted(entry.place, entry.write)
@@ -332,7 +334,7 @@ class CatchUp:
         return True
 
     async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> bool:
-        """Whether all of these came."""
+        """Copy these blocks; return whether all of them came."""
         complete = True
         for at in range(0, len(entries), BLOCKS_AT_ONCE):
             is_over = patience.is_over(asyncio.get_running_loop().time())
@@ -348,8 +350,10 @@ class CatchUp:
         return complete
 
     async def _gives_nothing(self, peer: str, entry: Entry) -> bool:
-        """Whether a peer that was busy does not know what was deleted. Then it says nothing of this block,
-        either; one that only has too much to read does."""
+        """Return whether a peer that was busy does not know what was deleted.
+
+        Such a peer says nothing of this block, either. A peer that only has too much to read does.
+        """
         reply = await self._stat(peer, entry.place)
         if reply is not None and _is_busy(reply):
             return True
@@ -406,7 +410,7 @@ class CatchUp:
         fragments: int = 0,
         write: int = 0,
     ) -> wire.Message | None:
-        """The reply, None if there is none after some tries."""
+        """Return the reply, None if there is none after some tries."""
         key = (peer, op | flags & LIST_FLAGS, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[key] = self._numbers.next, future

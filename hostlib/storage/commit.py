@@ -31,7 +31,7 @@ class CommitOptions:
     """Times in seconds."""
 
     gather_s: float = 0.003
-    """How long the first of a group waits for others."""
+    """Seconds that the first write of a group waits for others."""
     max_batch_bytes: int = 32 << 20
 
 
@@ -85,7 +85,7 @@ class GroupCommit:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of records that are not safe yet."""
+        """Return the bytes of records that are not safe yet."""
         return self._bytes
 
     @property
@@ -106,7 +106,8 @@ class GroupCommit:
         self._put(name, _Note(record, []))
 
     def _put(self, name: bytes, write: _Write | _Note) -> None:
-        """A record that is to be deleted is deleted all the same: this one may come in a later group."""
+        """Queue a record. If it is to be deleted, it is deleted all the same: this one may come in a later
+        group."""
         before = self._waiting.get(name)
         if before is not None:  # who waits for it waits for what takes its place
             self._bytes -= before.size
@@ -191,14 +192,15 @@ class GroupCommit:
     def _write(
         self, gone: list[tuple[bytes, bytes | None]], writes: list[tuple[bytes, _Write | _Note]]
     ) -> None:
-        """Records are made here, in the thread that writes them."""
+        """Write a group. Records are made here, in the thread that writes them."""
         self.was_written = False
         self._disk.write([*gone, *((name, write.record()) for name, write in writes)])
         self.was_written = True
         self._disk.sync()
 
     async def _delete_alone(self, gone: list[tuple[bytes, bytes | None]]) -> None:
-        """What makes room must not fail with what there is no room for."""
+        """Delete records in a batch of their own: what makes room must not fail with what there is no room
+        for."""
 
         def work() -> None:
             self._disk.write(gone)

@@ -1,10 +1,10 @@
-"""What a storage node has promised: blocks whose first fragment was asked for, and whose others will be.
+"""Work that a storage node has promised: blocks whose first fragment was asked for, and whose others will be.
 
 Windows keep short what waits at a link, so its length says little of what is coming: a node that fetches a
-hundred blocks has at most 64 fragments on their way. What was promised says it, to those that ask before they
-fetch (STAT). Whether the others are asked for, or a switch merges or serves them, is not known here; so a
-promise takes its time on the link and is over then, whatever came of it. Who begins to read and never goes on
-could keep others away by that: what is promised to one sender counts up to `SENDER_S`. Bounded.
+hundred blocks has at most 64 fragments on their way. The promised work tells it to nodes that ask before they
+fetch (STAT). It is not known here whether the other fragments are asked for, or a switch merges or serves
+them. So a promise takes its time on the link and is over then, whatever came of it. A sender that begins to
+read and never goes on could keep others away by that: what is promised to one sender counts up to `SENDER_S`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from collections import OrderedDict
 from hostlib.protocol.wire import VALUE_FRAME_BYTES
 
 SENDER_S = 2.0
-"""Of a link's time: a chain of 600 blocks of 84 MB at 200 Gbit/s."""
+"""Seconds of a link's time that one sender can be promised: a chain of 600 blocks of 84 MB at 200 Gbit/s."""
 MAX_SENDERS = 1024
 
 
 class CommittedWork:
-    """Of one node, on its link; times are those of the running loop."""
+    """Promised work of one node on its link. Times are those of the running loop."""
 
     def __init__(self, link_bit_s: float) -> None:
-        """0 for a link without a limit, on which nothing waits."""
+        """Make it for a link of so many bits per second; 0 for a link without a limit, on which nothing
+        waits."""
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s if link_bit_s else 0.0
         self._free_s = 0.0
         """When all that was promised has left."""
@@ -31,7 +32,7 @@ class CommittedWork:
         """When what was promised to a sender would have left if nothing else did."""
 
     def add(self, sender: str, fragments: int) -> None:
-        """A sender has begun to read a block of so many fragments."""
+        """Note that a sender has begun to read a block of so many fragments."""
         if not self._fragment_s:
             return
         now_s = asyncio.get_running_loop().time()

@@ -1,7 +1,7 @@
-"""How often a process died in a library that works on a file, as the file's folder remembers it.
+"""Number of times that a process died in a library that works on a file, as the file's folder remembers it.
 
 A library that finds nonsense in its file may stop the process by a signal, and does so again at each start.
-Python's fault handler writes what it was doing into a file beside it; a process that was killed, or a machine
+Python's fault handler writes what it was doing into a file beside it. A process that was killed, or a machine
 that lost its power, leaves nothing there.
 """
 
@@ -37,7 +37,7 @@ class Deaths:
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """While the library is at work."""
+        """Record a death of the process while the library is at work."""
         if self._file is None:
             yield
             return
@@ -53,7 +53,7 @@ class Deaths:
                     faulthandler.enable()
 
     def forget(self) -> None:
-        """The file is another one from now on, or nothing happened to the end."""
+        """Forget all deaths: the file is another one from now on, or nothing happened to the end."""
         self.count = 0
         if self._file is not None:
             self._file.truncate(0)

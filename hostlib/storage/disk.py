@@ -1,8 +1,7 @@
-"""What a storage node needs of a disk, and LMDB as one.
+"""Interface of a storage node's disk, and LMDB as one.
 
-A batch is written as a whole or not at all. It may be undone by a power cut until the next `sync`; what was
-written before a sync that returned is safe. `hostlib.storage.simulated_disk` is a disk that forgets, for
-tests.
+A batch is written as a whole or not at all. A power cut may undo it until the next `sync`; what was written
+before a sync that returned is safe. `hostlib.storage.simulated_disk` is a disk that forgets, for tests.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Disk(Protocol):
         """Write all of a batch or nothing; raises DiskFullError or DiskError."""
 
     def sync(self) -> None:
-        """Returns when what was written is on stable storage; DiskError if that can't be."""
+        """Have what was written on stable storage when this returns. Raises DiskError if that can't be."""
 
     def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:
         """Return what `take` makes of a record, which is there for it as long as it runs; None if there is
@@ -71,7 +70,7 @@ class LmdbDisk:
     """
 
     def __init__(self, directory: Path, map_bytes: int, counts_deaths: bool = False) -> None:
-        """`counts_deaths`: Python's fault handler is this process's, and writes to stderr."""
+        """`counts_deaths` uses Python's fault handler, of which a process has one."""
         self.was_damaged = False
         self._is_open = True
         """Whether LMDB works on the file; false after an error until it can be opened again."""
@@ -170,7 +169,8 @@ class LmdbDisk:
             return lmdb.open(str(self._directory), map_size=self._map_bytes, metasync=False)
 
     def _open_again(self) -> None:
-        """After a meta page could not be written LMDB does nothing any more with an environment."""
+        """Open the environment again: LMDB does nothing any more with one whose meta page could not be
+        written."""
         if self._is_open:
             return
         with self._reading:
@@ -182,7 +182,7 @@ class LmdbDisk:
                 self._is_open = True
 
     def _what_is_wrong(self) -> str:
-        """With the data file, if there is one; empty for nothing."""
+        """Return what is wrong with the data file, if there is one; empty for nothing."""
         if self._deaths.count >= MOST_DEATHS:
             return f"the process died {self._deaths.count} times in LMDB"
         try:

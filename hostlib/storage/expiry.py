@@ -33,8 +33,11 @@ BATCH: Final = 64
 LOOK_S: Final = 60.0
 """Longest time between two looks at the clock, which may be set."""
 TELL_EVERY_S: Final = 0.5
+TELL_AT_ONCE: Final = 1024
+"""Messages to others after which what this node answers has its turn. More would fill a socket's queue."""
+TELL_PAUSE_S: Final = 0.01
 TELL_S: Final = 10.0
-"""How long others are told of a deletion until they answer."""
+"""Seconds for which others are told of a deletion until they answer."""
 MAX_TOLD: Final = 4096
 """Deletions that others are being told of; more wait for their turn."""
 
@@ -98,7 +101,7 @@ class Expiry:
         self._set_timer()
 
     def learn(self, aged: AgedStone) -> None:
-        """Another home gave a block a lifetime, and this node may have copied it since."""
+        """Learn that another home gave a block a lifetime; this node may have copied the block since."""
         stone, left_s, source = aged
         found = self._store.find(stone.place)
         if found is not None and self._store.is_proven(stone):
@@ -146,7 +149,7 @@ class Expiry:
         self._set_timer()
 
     def _end(self, lifetime: Lifetime) -> None:
-        """Here at once, however long others take."""
+        """End a lifetime: here at once, however long others take."""
         self.ended += 1
         if self._store.delete(lifetime.stone, source=lifetime.source):
             self._has_ended(lifetime)
@@ -156,7 +159,7 @@ class Expiry:
             task.add_done_callback(self._reads.discard)
 
     async def _end_unproven(self, lifetime: Lifetime) -> None:
-        """The block that is here has another tag: it is somebody else's, or damaged on the disk."""
+        """End a lifetime whose block has another tag here: it is somebody else's, or damaged on the disk."""
         if await self._store.drop_if_damaged(lifetime.stone.place):
             self._store.delete(lifetime.stone, source=lifetime.source)
         self._has_ended(lifetime)
@@ -167,7 +170,11 @@ class Expiry:
             self._teller = asyncio.ensure_future(self._tell())
 
     def _forget(self, stone: Tombstone) -> None:
-        """All know of a deletion, or have been told for long enough: until then, a restart begins anew."""
+        """Forget a lifetime when its deletion is safe. All know of the deletion, or were told for long
+        enough.
+
+        A restart before that begins anew.
+        """
         self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
 
     def _begin_to_tell(self, lifetime: Lifetime) -> None:
@@ -194,13 +201,18 @@ class Expiry:
                 while self._untold and len(self._telling) < MAX_TOLD:
                     self._begin_to_tell(self._untold.popleft())
                 now_s = asyncio.get_running_loop().time()
+                sent = 0
                 for name, telling in list(self._telling.items()):
                     if now_s > telling.until_s:
-                        del self._telling[name]
-                        self._forget(telling.stone)
+                        if self._telling.pop(name, None) is not None:
+                            self._forget(telling.stone)
                         continue
                     for address in telling.untold:
                         self._transport.send(address, [telling.message])
+                    sent += len(telling.untold)
+                    if sent >= TELL_AT_ONCE:
+                        sent = 0
+                        await asyncio.sleep(TELL_PAUSE_S)
                 await asyncio.sleep(TELL_EVERY_S)
         finally:
             self._teller = None

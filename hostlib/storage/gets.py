@@ -95,7 +95,7 @@ class Gets:
         return self._answer(address, place, message, backlog_ms)
 
     def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
-        """The GET waits for its block, and what follows that in the chain is read next; False if too much
+        """Have a GET wait for its block, and read ahead what follows in the chain; return False if too much
         waits."""
         is_first = self._waiting.add(address, message)
         if is_first:
@@ -105,7 +105,8 @@ class Gets:
         return is_first is not None
 
     def _on_read(self, place: Place, error: UnreadableError | None) -> None:
-        """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
+        """Answer what waits for a block that is in DRAM now, or have it copied from another home if the disk
+        can't give it."""
         backlog_ms = self.backlog_ms(place.tenant)
         waiting = self._waiting.take(place)
         if error is not None:
@@ -125,7 +126,7 @@ class Gets:
             self._transport.send(address, replies)
 
     def _answer(self, address: str, place: Place, message: wire.Message, backlog_ms: int) -> list[bytes]:
-        """The replies to a GET, encoded: several to a switch's own, for its slots."""
+        """Return the replies to a GET, encoded: several to a switch's own, for its slots."""
         block = self._store.get(place)
         flags = message.flags & ECHOED_FLAGS
         if block is not None:
@@ -156,5 +157,5 @@ class Gets:
 
 
 def _is_of(message: wire.Message, fragments: int, write: int) -> bool:
-    """Whether a GET may be answered from a block of so many fragments, of this write."""
+    """Return whether a GET may be answered from a block of so many fragments, of this write."""
     return message.content in (0, write) and message.fragments in (0, fragments)

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from hostlib.storage.ssd import SsdTier
 
 ALIVE_EVERY_S: Final = 600.0
-"""How often the disk is told that the node is there."""
+"""Seconds between two records on the disk that the node is there."""
 _ALIVE = struct.Struct(">d?")
-"""When the node was last there, and whether it may have missed deletions since; a CRC-32 follows."""
+"""Record of the time when the node was last there, and whether it may have missed deletions since; a CRC-32
+follows."""
 
 
 class Graveyard:
@@ -103,8 +104,10 @@ class Graveyard:
 
 
 def _alive(record: bytes) -> tuple[float, bool]:
-    """When the node was there, by the disk, and whether it may have missed deletions since; 0 if that is
-    damaged."""
+    """Return when the node was last there, by the disk, and whether it may have missed deletions since.
+
+    The time is 0 if the record is damaged.
+    """
     packed, checksum = record[: _ALIVE.size], record[_ALIVE.size :]
     if len(packed) != _ALIVE.size or checksum != struct.pack(">I", crc32(packed)):
         return 0.0, False

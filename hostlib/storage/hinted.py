@@ -1,5 +1,5 @@
-"""What a storage node does with hints (`hostlib.protocol.hints`): blocks that it retains for a time, reads
-from the SSD before they are asked for, or lets leave first."""
+"""Hints at a storage node (`hostlib.protocol.hints`): it retains blocks for a time, reads them from the SSD
+before they are asked for, or lets them leave first."""
 
 from __future__ import annotations
 

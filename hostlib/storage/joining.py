@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PASSES: Final = 30
-"""Through the lists of all peers, at most."""
+"""Most passes through the lists of all peers."""
 PASS_AGAIN_S: Final = 1.0
 MAX_PATIENCE: Final = 64
 """The patience with a peer grows to this many times its first value."""
 FRESH_LOOK: Final = 1 << 12
-"""After so many more fresh blocks those are forgotten that left."""
+"""Number of further fresh blocks after which those that left are forgotten."""
 REPAIRS_AT_ONCE: Final = 16
 """Unreadable blocks that are copied from others at the same time."""
 MAX_UNREADABLE: Final = 65_536
@@ -228,13 +228,13 @@ class Joining:
         del self._unreadable[place]
 
     def probed(self, sequence: int) -> None:
-        """The controller has sent a probe: say at once that it came."""
+        """Say at once that a probe of the controller came."""
         self._probe = sequence
         if self._controller is not None:
             self._say_hello(self._controller)
 
     async def _beat(self, controller: str) -> None:
-        """Whenever nothing was said for a while, be it that no probe came."""
+        """Say HELLO whenever nothing was said for a while, even if no probe came."""
         loop = asyncio.get_running_loop()
         while True:
             if not self.members.epoch:  # nobody counts as down where there is no controller
@@ -246,13 +246,13 @@ class Joining:
                 self._say_hello(controller)
 
     def _say_hello(self, controller: str) -> None:
-        """And again after HEARTBEAT_S, if nothing makes the node say it before."""
+        """Say HELLO, and again after HEARTBEAT_S if nothing makes the node say it before."""
         self._beat_s = asyncio.get_running_loop().time() + HEARTBEAT_S
         message = hello(self.members, caught_up=self.caught_up, probe=self._probe)
         self._transport.send(controller, [wire.encode(message)])
 
     def _begin(self) -> None:
-        """From the beginning, whatever was copied already: others may have been written to meanwhile."""
+        """Begin from the start, whatever was copied already: others may have been written to meanwhile."""
         self.caught_up = self.settled = False
         if self._join_task is not None:
             self._join_task.cancel()
@@ -290,8 +290,10 @@ class Joining:
             self._end_settling(complete)
 
     def _all_copies_may_be_away(self, patience: Patiences | None = None) -> bool:
-        """Whether so many peers are down, or, with the `patience` of a pass, did not give all, that a block
-        which this node missed may have no other homes."""
+        """Return whether all homes of a block that this node missed may be away.
+
+        That is so if R peers are down, or, with the `patience` of a pass, did not give all.
+        """
         peers = [one for one in self.members.nodes if one.address != self._address]
         away = [one for one in peers if one.state is State.DOWN]
         if patience is not None and self._controller is not None:
@@ -311,13 +313,15 @@ class Joining:
             self._end_settling(complete)
 
     def _end_settling(self, complete: bool) -> None:
-        """What came by PUTs was compared with what others hold, if all of them were heard."""
+        """End the comparison of what came by PUTs with what others hold; `complete` says whether all of them
+        were heard."""
         self.settled = True
         if complete:
             self._fresh.clear()
 
     async def _copy_all(self, patience: Patiences) -> bool:
-        """All that the others have for this node, as long as there is hope to get it; whether that is all."""
+        """Copy all that the others have for this node, as long as there is hope to get it; return whether
+        that is all."""
         for _ in range(PASSES):
             if await self.catch_up.run(self.members, self._address, patience):
                 return True

@@ -1,7 +1,7 @@
-"""When blocks are to be forgotten, here and on the disk.
+"""Lifetimes of blocks, here and on the disk.
 
-A lifetime is kept with the proof that deletes the write (`hostlib.protocol.tombstones`), so that when it ends
-the node can delete the block everywhere, without a secret of its own, and also after a restart.
+A lifetime is kept with the proof that deletes the write (`hostlib.protocol.tombstones`). So when it ends, the
+node can delete the block everywhere, without a secret of its own, and also after a restart.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ log = logging.getLogger(__name__)
 
 MAX_OF_TENANT: Final = 65_536
 MAX_LIFETIMES: Final = 262_144
-"""Of all tenants together. No tenant may begin more when it has as many as there is room left: so there is
-room for one that has none."""
+"""Most lifetimes of all tenants together. A tenant may begin no more when it has as many as there is room
+left, so there is room for a tenant that has none."""
 _RECORD: Final = struct.Struct(">dI")
 
 
 class Lifetime(NamedTuple):
-    """When one write of a block ends."""
+    """Lifetime of one write of a block."""
 
     end_s: float
-    """On the wall clock."""
+    """Time at which it ends, on the wall clock."""
     stone: Tombstone
     fragments: int
     """Length of the block."""
@@ -50,7 +50,7 @@ class Lifetime(NamedTuple):
 
 
 class Lifetimes:
-    """Those of one node. `wall_s` is the time, which goes on while the node is off."""
+    """Lifetimes that one node knows. `wall_s` returns the time, which goes on while the node is off."""
 
     def __init__(self, wall_s: Callable[[], float], ssd: SsdTier | None) -> None:
         self.wall_s = wall_s
@@ -113,8 +113,10 @@ class Lifetimes:
         return True
 
     def forget(self, stone: Tombstone, error: DiskError | None) -> None:
-        """The write is deleted, and its tombstone is safe, or can't be: then the next start ends it again, if
-        the disk has its end."""
+        """Forget a lifetime whose write is deleted, once its tombstone is safe, or can't be.
+
+        In the latter case the next start ends it again, if the disk has its end.
+        """
         name = stone.name(ENDS)
         if error is not None:
             log.error("The end of a block's lifetime could not be written: %s", error)
@@ -147,7 +149,7 @@ def _record(lifetime: Lifetime) -> bytes:
 
 
 def _read(name: bytes, record: bytes) -> Lifetime | None:
-    """The lifetime in a record; None for a damaged one."""
+    """Return the lifetime in a record; None for a damaged one."""
     said = said_in_note(name, record)
     try:
         stone = stone_of(name, ENDS)

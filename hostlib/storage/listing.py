@@ -1,8 +1,8 @@
-"""What a storage node tells its peers when they ask which of its blocks are theirs, too.
+"""Lists of a storage node's blocks for its peers, which ask for those whose homes they are, too.
 
-Whoever asks waits for the turn of those who asked before, and all of it takes a fifth of the node's time at
-most, by estimates: a peer that asks without end holds up neither readers nor other peers for long. A million
-blocks are sorted in pieces, between which the node says that it lives.
+Each peer waits for its turn, and all lists take a fifth of the node's time at most, by estimates: a peer that
+asks without end holds up neither readers nor other peers for long. A million blocks are sorted in pieces,
+between which the node says that it lives.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from hostlib.storage.store import BlockStore
 
 SORT_S: Final = 1e-6
-"""What a new list costs for each block that is held; measured, as the next."""
+"""Seconds that a new list costs for each block that is held, as measured. The next constants are measured,
+too."""
 STONE_S: Final = 3 * SORT_S
-"""What it costs for each tombstone or lifetime that is known, if it is of these."""
+"""Seconds that a new list costs for each tombstone or lifetime, if it is of these."""
 LOOK_S: Final = 12e-6
-"""What it costs to look at a block whose homes were not asked for lately."""
+"""Seconds to look at a block whose homes were not asked for lately."""
 REST: Final = 4
-"""So many times as long as a page took, none is made."""
+"""Factor of the time that a page took for which no other is made."""
 PIECE: Final = 4096
 """Number of entries that are looked at without a pause."""
 Sorted = TypeVar("Sorted", Place, tuple[Place, bytes])
@@ -54,7 +55,7 @@ class Listing:
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, address: str, message: Message) -> None:
-        """A LIST of a peer, to be answered when it is its turn."""
+        """Queue a LIST of a peer, to be answered when it is its turn."""
         self._asked[address, message.flags & LIST_FLAGS] = message
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer_all())
@@ -75,12 +76,13 @@ class Listing:
             self._task = None
 
     async def _answer(self, address: str, message: Message) -> float:
-        """Returns what it costs, in seconds, about."""
+        """Answer a LIST; return about how many seconds that costs."""
         start = Place(message.tenant, message.key)
         if message.flags & LIST_FLAGS:
             return await self._answer_stones(address, message, start)
         cost_s = 0.0
-        if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
+        if start == FIRST or not self._places:
+            # Who goes on with a list that another began anew, or this node before a restart, misses nothing.
             self._places = await in_order(self._store.places(), lambda place: place)
             cost_s = SORT_S * len(self._places)
         members = self._joining.members
@@ -103,9 +105,9 @@ class Listing:
         return cost_s
 
     async def _answer_stones(self, address: str, message: Message, start: Place) -> float:
-        """All tombstones, or all lifetimes of what is here, whoever's homes their blocks have."""
+        """Answer with tombstones, or with lifetimes of the blocks here, whoever is a home of their blocks."""
         cost_s, asked = LOOK_S, message.flags & LIST_FLAGS
-        if start == FIRST:
+        if start == FIRST or asked not in self._stones:
             self._stones[asked] = await in_order(self._made(asked), lambda entry: entry[0])
             cost_s += STONE_S * len(self._stones[asked])
         self._send(address, message, make_stones_page(self._stones.get(asked, ()), start), 0)

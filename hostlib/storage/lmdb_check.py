@@ -28,8 +28,8 @@ _PAGE = struct.Struct("=QHHHH")
 """Number, padding, flags, and where the free room begins and ends."""
 _OVERFLOW = struct.Struct("=QHHI")
 _NODE = struct.Struct("=HHHH")
-"""Of a record: bytes (twice 16 bits), flags, bytes of the key. Of a branch: the page's number in the first
-three."""
+"""Header of a node of LMDB. In a record: bytes (twice 16 bits), flags, bytes of the key. In a branch: the
+page's number in the first three."""
 _NUMBER = struct.Struct("=Q")
 _META_AT, _FREE_AT, _MAIN_AT, _LAST_AT = 16, 40, 88, 136
 _MAGIC: Final = 0xBEEFC0DE
@@ -154,7 +154,7 @@ class _Check:
                     self._record(number, page, at, take)
 
     def _page(self, number: int, kind: int) -> tuple[bytes, list[int]]:
-        """A page of a tree, and where its nodes are."""
+        """Return a page of a tree, and where its nodes are."""
         self._use(number)
         size = self._meta.page_bytes
         page = self._read(number * size, size)

@@ -1,9 +1,9 @@
-"""What was deleted while a storage node was away, and what it gives to nobody until it knows.
+"""Deletions that a storage node missed while it was away, and what it gives to nobody until it knows them.
 
-All storage nodes that are there obey each deletion, and remember it for a while. So one that returns waits
-until a peer that was there has said all that was deleted, or all that are not down have, or for DOUBT_S.
-Where peers do not remember for as long as it was away, it asks for single blocks (`hostlib.storage.unsure`).
-Its disk says until when it has heard of all deletions, should it fall again before it has.
+All storage nodes that are there obey each deletion, and remember it for a while. So a node that returns waits
+until a peer that was there has said all that was deleted, or all that are not down have, or for DOUBT_S. If
+peers do not remember for as long as it was away, it asks for single blocks (`hostlib.storage.unsure`). Its
+disk says until when it has heard of all deletions, should it fall again before it has.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 DOUBT_S: Final = 30.0
 """A node that returns waits this long for peers to name deletions, and again after each new one."""
+
+MAX_MISSED: Final = 131_072
+"""Blocks and tenants of which it may have missed deletions. If there are more, all blocks of their tenants
+count as such: there can be 65,536 tenants."""
 
 
 class MissedDeletions:
@@ -100,6 +104,8 @@ class MissedDeletions:
             self._learned += not was_known and stone in stones
         elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
             self._missed.add(stone.place)
+            if len(self._missed) > MAX_MISSED:
+                self._missed = {Place(one.tenant, WHOLE_TENANT) for one in self._missed}
             stones.incomplete(stone.place, since_s)
 
     def all_was_said(self) -> None:
@@ -114,7 +120,7 @@ class MissedDeletions:
             self._end()
 
     def listed(self) -> None:
-        """A list has come that has this node: what was said counts now."""
+        """Take note of a list that has this node: what peers said counts now."""
         if self._heard_all:
             self._end()
 

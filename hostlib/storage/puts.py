@@ -107,7 +107,7 @@ class Puts:
         return self._ack(message, flags, message.content, backlog_ms)
 
     def _made(self, place: Place) -> None:
-        """A PUT came for a block that was not here; perhaps it is whole now."""
+        """Handle a PUT of a block that was not here; perhaps it is whole now."""
         if place in self._store:
             self._joining.made(place)
 
@@ -140,5 +140,5 @@ class Puts:
 
 
 def _held(is_new: bool) -> int:
-    """Flags of the acknowledgement of a PUT whose block is here now."""
+    """Return flags of the acknowledgement of a PUT whose block is here now."""
     return wire.FLAG_HELD | (wire.FLAG_CREATED if is_new else 0)

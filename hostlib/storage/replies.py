@@ -1,5 +1,4 @@
-"""What a storage node replies: a message that echoes what says which fragment it is, and who asked in which
-order."""
+"""Replies of a storage node: each echoes what says which fragment it is, and who asked in which order."""
 
 from __future__ import annotations
 

@@ -74,8 +74,10 @@ class SimulatedDisk:
         """See Disk."""
 
     def power_cut(self, keep: bool | None = None) -> None:
-        """Only what was synced is left, and of what was not some first batches (`keep`: all of them, or
-        none)."""
+        """Lose what was not synced, except for some first batches of it.
+
+        `keep`: all of these are left, or none; by default a random number.
+        """
         count = len(self._unsynced)
         kept = self._random.randint(0, count) if keep is None else count * keep
         for batch in self._unsynced[:kept]:
@@ -100,6 +102,6 @@ def _apply(records: dict[bytes, bytes], batch: Batch) -> None:
 
 
 def _growth(records: dict[bytes, bytes], batch: Batch) -> int:
-    """How many bytes more the records take after a batch."""
+    """Return how many bytes more the records take after a batch."""
     after = dict(batch)
     return sum(len(record or b"") - len(records.get(name, b"")) for name, record in after.items())

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hostlib import native
 from hostlib.protocol.block import (
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PRELOAD_BATCH = 10_000
+LEAVE_AT_ONCE: Final = 1024
+"""Number of blocks that leave a tier without a pause. A block of 32 MB takes the place of 65,536 short
+ones."""
 
 
 class _Written(NamedTuple):
@@ -55,7 +60,7 @@ class _Entry:
 
 
 class SsdTier:
-    """At most `capacity_bytes` of blocks on `disk`. Use from one event loop."""
+    """Tier of at most `capacity_bytes` of blocks on `disk`. Use from one event loop."""
 
     def __init__(
         self,
@@ -64,7 +69,8 @@ class SsdTier:
         options: CommitOptions | None = None,
         run: Runner | None = None,
     ) -> None:
-        """`run` carries out what writes and syncs, where `load` reads at once; without, each has a thread."""
+        """Make the tier. `run` carries out what writes and syncs, where `load` reads at once; without it,
+        each has a thread."""
         self.dropped = 0
         """Blocks that left to make room."""
         self.damaged = 0
@@ -85,6 +91,11 @@ class SsdTier:
         self._age = 0
         self._entries: dict[Place, _Entry] = {}
         """Oldest first."""
+        self._oldest: deque[tuple[Place, _Entry]] = deque()
+        """The first of `_entries`, and some that left since. The more have left a dict, the longer it takes
+        to find its first."""
+        self._leaving: asyncio.Handle | None = None
+        """Goes on making room."""
         self.notes: dict[bytes, bytes] = {}
         """What the disk had at the start that is no block, by name."""
         self._unsafe_notes: set[bytes] = set()
@@ -112,7 +123,7 @@ class SsdTier:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of records that are not on stable storage yet."""
+        """Return the bytes of records that are not on stable storage yet."""
         return self._commit.waiting_bytes
 
     @property
@@ -129,7 +140,7 @@ class SsdTier:
         return self._commit.is_waiting(place.name())
 
     def length(self, place: Place) -> int:
-        """Of a block that is here, in bytes."""
+        """Return the bytes of a block that is here."""
         return self._entries[place].length
 
     def write_of(self, place: Place) -> int | None:
@@ -154,7 +165,7 @@ class SsdTier:
         return None if written is None else written.first_tag
 
     async def load(self, place: Place) -> Block | Derived | None:
-        """As `get`, read by another thread; None for a block that left or was replaced meanwhile."""
+        """Return a block as `get` does, read by another thread; None if it left or was replaced meanwhile."""
         entry = self._entries.get(place)
         if entry is None or self._reads is None:
             return self.get(place)
@@ -240,15 +251,17 @@ class SsdTier:
 
     def flush(self) -> None:
         """Write what waits, blocking; DiskError if that can't be."""
+        self._stop_leaving()
         self._commit.flush()
 
     def abandon(self) -> None:
         """Write nothing any more, and tell nobody: for tests of crashes."""
+        self._stop_leaving()
         self._commit.abandon()
 
     def close(self) -> None:
         """Release the disk; what waits is not written."""
-        self._commit.abandon()
+        self.abandon()
         if self._reads is not None:
             self._reads.shutdown(wait=True, cancel_futures=True)
         self._disk.close()
@@ -263,7 +276,7 @@ class SsdTier:
         return True
 
     def _write(self, place: Place, block: Block | Derived, replaced: _Entry | None = None) -> None:
-        """Have a block for which there is room be here, and the disk with the next group."""
+        """Enter a block for which there is room, and have the next group write it to the disk."""
         if isinstance(block, Derived):
             entry = _Entry(block.length, None, is_safe=False, replaced=replaced)
         else:
@@ -283,7 +296,7 @@ class SsdTier:
         self._commit.when_safe(name, committed)
 
     def _is_not_written(self, place: Place) -> None:
-        """A block is not here any more, unless the disk has what it was to replace."""
+        """Note that a block is not here any more, unless the disk has what it was to replace."""
         entry = self._entries.pop(place)
         self._bytes -= taken_bytes(entry.length)
         if entry.replaced is None:
@@ -310,28 +323,42 @@ class SsdTier:
         self.drop(place)
 
     def _make_room(self, length: int) -> bool:
+        """Let the oldest blocks leave, those that stay behind all others; False if a block of this length can
+        not be here. Many leave in pieces, between which others have their turn and the tier is too full."""
         if length > self.capacity_bytes:
             return False
-        excess = self._bytes + length - self.capacity_bytes
-        leaving: list[Place] = []
-        spared: list[Place] = []
-        """Older blocks that stay, as the newest ones, unless the others leave too little room."""
-        for place, entry in self._entries.items():
-            if excess <= 0:
+        left = spared = 0
+        while self._bytes + length > self.capacity_bytes:
+            if left == LEAVE_AT_ONCE:
+                if self._leaving is None:
+                    self._leaving = asyncio.get_running_loop().call_soon(self._go_on)
                 break
-            stays = self.stays(place)
-            (spared if stays else leaving).append(place)
-            excess -= 0 if stays else taken_bytes(entry.length)
-        for place in spared:
-            entry = self._entries.pop(place)
-            self._entries[place] = entry
-            if excess > 0:
-                leaving.append(place)
-                excess -= taken_bytes(entry.length)
-        for place in leaving:
+            place = self._next_to_leave()
+            if spared < len(self._entries) and self.stays(place):
+                spared += 1
+                self._entries[place] = self._entries.pop(place)
+                continue
+            left += 1
             self.dropped += 1
             self.drop(place)
         return True
+
+    def _go_on(self) -> None:
+        self._leaving = None
+        self._make_room(0)
+
+    def _stop_leaving(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+
+    def _next_to_leave(self) -> Place:
+        """Return the oldest block."""
+        while True:
+            if not self._oldest:
+                self._oldest.extend(islice(self._entries.items(), LEAVE_AT_ONCE))
+            place, entry = self._oldest.popleft()
+            if self._entries.get(place) is entry:
+                return place
 
     def _insert(self, place: Place, entry: _Entry) -> None:
         self._entries[place] = entry

@@ -23,10 +23,11 @@ MAX_AHEAD = 1024
 
 @dataclass(slots=True)
 class _Queue:
-    """Of one tenant."""
+    """Queue of one tenant."""
 
     read_bytes: float
-    """By turns: what it has read, and at least what others had when it began to wait."""
+    """Bytes that count for its turns: what it has read, and at least what others had when it began to wait.
+    """
     places: dict[Place, None] = field(default_factory=dict)
     bytes: int = 0
 
@@ -53,18 +54,19 @@ class SsdReader:
         self._closed = False
 
     def wait_s(self, tenant: int | None = None) -> float:
-        """For a block that the tenant asks for now; None: for all that was asked for."""
+        """Return the seconds for a block that the tenant asks for now; without a tenant, for all that was
+        asked for."""
         if tenant is None or len(self._queues) < 2:
             return self._read_s(sum(queue.bytes for queue in self._queues.values()))
         own = self._queues[tenant].bytes if tenant in self._queues else 0
         return self._read_s(sum(min(own, queue.bytes) for queue in self._queues.values()))
 
     def waiting(self, tenant: int) -> int:
-        """Blocks of the tenant that were asked for."""
+        """Return the number of blocks of the tenant that were asked for."""
         return len(self._queues[tenant].places) if tenant in self._queues else 0
 
     def ask(self, place: Place) -> None:
-        """Someone waits for the block."""
+        """Have the block read, for which someone waits."""
         if place not in self._asked:
             length = self._asked[place] = self._store.ssd_length(place)
             queue = self._queues.get(place.tenant)
@@ -75,7 +77,7 @@ class SsdReader:
         self._start()
 
     def read_ahead(self, places: Iterable[Place]) -> None:
-        """Someone is going to ask for these."""
+        """Have these read, which someone is going to ask for."""
         for place in places:
             if len(self._ahead) >= MAX_AHEAD:
                 break
@@ -104,7 +106,7 @@ class SsdReader:
             self._timer = loop.call_later(self._read_s(length), self._finish, place)
 
     def _next_asked(self) -> Place | None:
-        """The first of the tenant that has read least."""
+        """Return the first block of the tenant that has read least."""
         if not self._queues:
             return None
         queue = min(self._queues.values(), key=lambda queue: queue.read_bytes)

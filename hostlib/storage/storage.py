@@ -35,8 +35,8 @@ from hostlib.transport.endpoint import EndpointOptions, UdpEndpoint
 log = logging.getLogger(__name__)
 
 MAP_BYTES_PER_BYTE = 3
-"""Of the disk's file: room for pages that are not full, and for what is written before what it replaces is
-free."""
+"""Bytes of the disk's file for each byte of capacity: pages are not full, and new data is written before what
+it replaces is free."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +50,15 @@ class StorageConfig(HostConfig):
     controller: str | None = None
     """Address of the controller, who is told that this node lives; null for none."""
     tenant_bytes: int = 0
-    """What one tenant may hold; 0 for no limit."""
+    """Most bytes of one tenant; 0 for no limit."""
     ssd_dir: str | None = None
     """LMDB environment of the SSD tier; none without."""
     ssd_bytes: int = 0
     ssd_bytes_per_s: float = 0.0
     """Rate of the modelled SSD; 0 for unlimited."""
     read_ahead_blocks: int = 0
-    """Of a chain, read from SSD when one before them is asked for: for nodes that ask block by block."""
+    """Blocks of a chain that are read from SSD when one before them is asked for, for nodes that ask block by
+    block."""
     preload: str | None = None
     """File with the blocks held from the start, youngest last: a line each with the key in hexadecimal, and
     the length in bytes if it is not `block_bytes`. Their content is derived from their keys, and this node
@@ -65,9 +66,9 @@ class StorageConfig(HostConfig):
     block_bytes: int = 0
     """Length of the blocks in `preload` that have none there."""
     tenant: int = wire.TENANT_PUBLIC
-    """Whose the blocks in `preload` are."""
+    """Tenant of the blocks in `preload`."""
     secret: str | None = None
-    """That tenant's, in hexadecimal; none for the public namespace."""
+    """Secret of that tenant, in hexadecimal; none for the public namespace."""
     kv_file: str | None = None
     """File with real KV (`hostlib.protocol.kv_file`) that the blocks in `preload` hold instead."""
     link_bit_s: float = 0.0
@@ -201,7 +202,7 @@ def read_keys(path: Path) -> list[bytes]:
 
 
 def read_preload(path: Path) -> list[tuple[bytes, int | None]]:
-    """Keys, and the lengths of those that have one; ConfigError says file, line and reason."""
+    """Return keys, and the lengths of those that have one; ConfigError says file, line and reason."""
     blocks: list[tuple[bytes, int | None]] = []
     try:
         with path.open(encoding="ascii") as lines:

@@ -87,7 +87,7 @@ class StorageNode:
         return self._gets.backlog_ms(tenant)
 
     def set_ssd_rate(self, bytes_per_s: float) -> None:
-        """From now on the modelled device reads at this rate, 0 for unlimited."""
+        """Set the rate of the modelled device in bytes per second; 0 for unlimited."""
         self._gets.reader.bytes_per_s = bytes_per_s
 
     def learn(self, keys: Sequence[bytes]) -> None:
@@ -122,7 +122,7 @@ class StorageNode:
             self._transport.send(address, replies)
 
     def _burst_backlog_ms(self, tenant: int) -> int:
-        """As `backlog_ms`, asked of the kernel once for all that came together."""
+        """Return the backlog as `backlog_ms` does, asked of the kernel once for all that came together."""
         backlog_ms = self._backlogs_ms.get(tenant)
         if backlog_ms is None:
             backlog_ms = self._backlogs_ms[tenant] = self._gets.backlog_ms(tenant)
@@ -141,7 +141,7 @@ class StorageNode:
         return [] if reply is None else [reply]
 
     def _run(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
-        """How many datagrams from there on were dealt with at once."""
+        """Deal with datagrams from there on; return how many were dealt with at once."""
         op = wire.op_of(datagrams[at])
         if op == wire.OP_GET:
             return self._gets.serve(address, datagrams, at, replies, self._burst_backlog_ms)
@@ -214,7 +214,7 @@ class StorageNode:
         self._expiry.begin(address, message, done)
 
     def _is_overloaded(self) -> bool:
-        """Whether too much waits for the disk to hear of one more that is to be deleted, now or later."""
+        """Return whether too much waits for the disk to take another order to delete, now or later."""
         waits = self._orders_waiting >= MAX_WAITING_ORDERS
         if waits or self._store.waiting_records >= MAX_WAITING_RECORDS:
             self.stats.overloaded += 1
@@ -247,8 +247,11 @@ class StorageNode:
         self._store.graveyard.when_safe(stone, done)
 
     def _on_list(self, address: str, message: wire.Message) -> None:
-        """Not answered where who asks knows a newer list of members: by this one, its blocks may be
-        another's. It asks again."""
+        """Answer a LIST, unless the peer knows a newer list of members: by this one, its blocks may be
+        another's.
+
+        It asks again.
+        """
         self.stats.lists += 1
         if not is_later(message.generation, self.members.epoch):
             self._listing.ask(address, message)

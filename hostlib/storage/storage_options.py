@@ -1,4 +1,4 @@
-"""What a storage node is told of its world, and what it counts."""
+"""Options and counters of a storage node."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """What a storage node is told of its world."""
+    """Options of a storage node."""
 
     address: str = ""
-    """Its own; empty where it has no peers."""
+    """Address of the node itself; empty if it has no peers."""
     link_bit_s: float = 0.0
     """Turns what is queued into a backlog in ms; 0 for unlimited."""
     ssd_bytes_per_s: float = 0.0
-    """Of the modelled device; 0 for unlimited."""
+    """Rate of the modelled device in bytes per second; 0 for unlimited."""
     read_ahead_blocks: int = 0
     controller: str | None = None
     """Address of who is told, by HELLO, that this node lives."""
@@ -22,7 +22,7 @@ class StorageOptions:
 
 @dataclass(slots=True)
 class StorageStats:
-    """What a storage node saw, in messages."""
+    """Counters of a storage node, in messages."""
 
     gets: int = 0
     retries: int = 0
@@ -50,4 +50,4 @@ class StorageStats:
     overloaded: int = 0
     """GETs refused, and acknowledgements left out, because too much waited for the disk."""
     malformed: dict[str, int] = field(default_factory=dict)
-    """By reason."""
+    """Messages that could not be read, by reason."""

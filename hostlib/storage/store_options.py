@@ -15,9 +15,9 @@ class StoreOptions:
     """Writes of which some fragments are there; the oldest gives way."""
     max_partial_bytes: int = 256 << 20
     tenant_bytes: int = 0
-    """What one tenant may hold, in bytes of blocks; 0 for no limit."""
+    """Most bytes of one tenant's blocks; 0 for no limit."""
     max_waiting_bytes: int = 256 << 20
-    """Of blocks on their way to the disk; above that, PUTs are refused for now."""
+    """Most bytes of blocks on their way to the disk; above that, PUTs are refused for now."""
     retained_share: float = 0.5
     """Share of DRAM that retained blocks of all tenants may have; those of one tenant have half of it."""
     max_retained: int = 65_536
@@ -37,15 +37,15 @@ class StoreStats:
     read_ahead: int = 0
     """Moved from SSD to DRAM before anyone asked for them."""
     read_ahead_hits: int = 0
-    """Of those, asked for since."""
+    """Blocks read ahead that were asked for since."""
     read_ahead_unused: int = 0
-    """Of those, moved back before anyone asked for them."""
+    """Blocks read ahead that were moved back before anyone asked for them."""
     partial_dropped: int = 0
     """PUTs given up incomplete, to make room for newer ones."""
     lost_from_dram: int = 0
     """Left DRAM and could not be kept on SSD."""
     deleted: int = 0
-    """Because their writer said so."""
+    """Blocks that were deleted because their writer said so."""
     retained: int = 0
     """Asked for to be retained, and so they are."""
     came_back: int = 0
@@ -53,7 +53,7 @@ class StoreStats:
 
 
 class Kept(Enum):
-    """What became of a fragment that was put."""
+    """Outcome for a fragment that was put."""
 
     RECEIVED = 0
     """The block is not whole yet."""

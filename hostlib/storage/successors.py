@@ -1,8 +1,8 @@
-"""Which block follows which in the chains that a storage node is asked for.
+"""Order of blocks in the chains that a storage node is asked for.
 
-A node asks for a chain's blocks, and stores them, in their order; those at one home are some of them. So the
-next block from the same sender that lies deeper in a chain of the same length follows the one before it,
-unless it names another parent. A wrong guess costs a read for nothing. Bounded.
+A node asks for a chain's blocks, and stores them, in their order; some of them are at one home. So the next
+block from the same sender that lies deeper in a chain of the same length follows the one before it, unless it
+names another parent. A wrong guess costs a read for nothing. The memory is bounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_SENDERS = 1024
 
 
 class _Place(NamedTuple):
-    """Where a block is in its chain."""
+    """Place of a block in its chain."""
 
     key: bytes
     depth: int
@@ -26,7 +26,7 @@ class _Place(NamedTuple):
     parent: int
 
     def follows(self, before: _Place) -> bool:
-        """Whether it may be the next block of the same chain at this home."""
+        """Return whether it may be the next block of the same chain at this home."""
         if self.chain_blocks != before.chain_blocks or self.depth <= before.depth:
             return False
         return self.depth > before.depth + 1 or self.parent == fingerprint(before.key)
@@ -52,7 +52,7 @@ class Successors:
             self._link(before.key, place.key)
 
     def learn(self, keys: Iterable[bytes]) -> None:
-        """Blocks that are there from the start, chain by chain."""
+        """Learn blocks that are there from the start, chain by chain."""
         before = None
         for key in keys:
             if before is not None:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 64
 """Blocks that are asked for at the same time."""
 SILENCE_S: Final = 30.0
-"""If no home says anything for so long, what is left is given up."""
+"""Seconds of silence of all homes after which what is left is given up."""
 AGAIN_S: Final = 0.5
-"""How soon homes are asked again of which one did not say."""
+"""Seconds until homes are asked again of which one did not say."""
 
 
 class UnsureBlocks:
@@ -58,7 +58,7 @@ class UnsureBlocks:
         return given_up
 
     async def _is_given_up(self, place: Place) -> bool:
-        """Whether the block is here no more."""
+        """Return whether the block was given up, because no home holds it."""
         is_held = await self._is_held_elsewhere(place)
         was_unsure = place in self._places
         self.discard(place)
@@ -68,7 +68,7 @@ class UnsureBlocks:
         return True
 
     async def _is_held_elsewhere(self, place: Place) -> bool:
-        """Whether a home that is up has the same write of a block, or none is up that could say so."""
+        """Return whether a home that is up has the same write of a block, or none is up that could say so."""
         now_s = asyncio.get_running_loop().time
         while homes := self._homes_up(place):
             found = self._store.find(place)

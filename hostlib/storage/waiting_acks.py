@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_WAITING_ACKS = 4096
-"""For one block: a sender that repeats itself has one for each fragment."""
+"""Most acknowledgements that wait for one block: a sender that repeats itself has one for each fragment."""
 MAX_WAITING_ACKS_OF_ALL = 65_536
-"""For all blocks together."""
+"""Most acknowledgements that wait for all blocks together."""
 
 
 class WaitingAcks:
-    """By block, then by sender and fragment: a PUT without its value, which the acknowledgement echoes."""
+    """PUTs without their values, which acknowledgements echo, by block, then by sender and fragment."""
 
     def __init__(self) -> None:
         self._by_block: dict[Place, dict[tuple[str, int], wire.Message]] = {}

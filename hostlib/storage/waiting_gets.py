@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from hostlib.storage.ssd_reader import SsdReader
 
 MAX_WAITING_BLOCKS = 4096
-"""For the disk; a GET of one more is refused."""
+"""Most blocks that GETs wait for; a GET of one more is refused."""
 MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
-"""Of them: one tenant can't take all the room."""
+"""Most blocks that GETs of one tenant wait for, so that no tenant takes all the room."""
 MAX_WAITING_GETS = 256
-"""For one block."""
+"""Most GETs that wait for one block."""
 MAX_WAITING_GETS_OF_TENANT = 32_768
-"""For all blocks of one tenant, and twice as many for all blocks."""
+"""Most GETs that wait for all blocks of one tenant, and half of the bound for all blocks."""
 
 
 class WaitingGets:
-    """By block, then by sender and fragment: the GETs that `reader` has to read blocks for."""
+    """GETs that wait until `reader` has read their blocks, by block, then by sender and fragment."""
 
     def __init__(self, reader: SsdReader) -> None:
         self._reader = reader
@@ -32,8 +32,10 @@ class WaitingGets:
         self._count = 0
 
     def add(self, address: str, message: Message) -> bool | None:
-        """Have a GET of the host with that address wait for its block, for which the disk is asked with the
-        first; None if too much waits, else whether it is the first."""
+        """Have a GET wait for its block; return whether it is the first, which asks the disk.
+
+        Returns None if too much waits. `address` is that of the host that asks.
+        """
         place, sender = Place(message.tenant, message.key), (address, message.fragment)
         waiting = self._by_block.get(place, {})
         is_first = not waiting

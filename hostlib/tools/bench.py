@@ -1,4 +1,4 @@
-"""How fast hosts are: blocks requested, received and checked, or put, over UDP on the loopback interface.
+"""Benchmark of hosts: blocks requested, received and checked, or put, over UDP on the loopback interface.
 
     python -m hostlib.tools.bench [--blocks N] [--block-bytes N] [--chain N] [--link-mbit-s RATE]
         [--receive-one-by-one] [--send-one-by-one] [--put] [--pause-ms N]
@@ -51,7 +51,7 @@ def bench_keys(count: int) -> list[bytes]:
 
 
 def cpu_times() -> tuple[float, float]:
-    """CPU seconds of this process until now: all, and the kernel's part."""
+    """Return CPU seconds of this process until now: all, and the kernel's part."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime, used.ru_stime
 
@@ -63,7 +63,7 @@ def cpu_since(before: tuple[float, float]) -> tuple[float, float]:
 
 
 def serve(pipe: Connection, keys: list[bytes], block_bytes: int, endpoint_options: EndpointOptions) -> None:
-    """The storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
+    """Run the storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
 
     async def main() -> None:
         store = BlockStore(BLOCKS_KEPT * block_bytes, None, derivation(SEAL))
@@ -142,7 +142,7 @@ def _result(
     before: tuple[float, float],
     latencies_s: Sequence[float],
 ) -> dict[str, Any]:
-    """What the node's end used since then."""
+    """Return the results of one run: speed, latencies, and the CPU time that the node's process used."""
     wall_s, (cpu_s, kernel_s) = time.perf_counter() - started_s, cpu_since(before)
     endpoint.close()
     fragments = blocks * fragment_count(block_bytes)

@@ -38,7 +38,7 @@ ADDRESS = "127.253.7.7"
 
 @dataclass(slots=True, eq=False)
 class _Fetch:
-    """What the core reads of a `hostlib.client.fetch.Fetch`."""
+    """The fields of `hostlib.client.fetch.Fetch` that the core reads."""
 
     block: BlockRef
     content: int
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _damaged(datagram: bytes, chance: random.Random) -> bytes:
-    """Often as it was; else another byte, another length, or noise."""
+    """Return a datagram as it was, as a rule; else with another byte, another length, or noise."""
     match chance.randrange(12):
         case 0:
             changed = bytearray(datagram)
@@ -104,7 +104,7 @@ def _damaged(datagram: bytes, chance: random.Random) -> bytes:
 
 
 def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
-    """Values for some fetches, which may be wrong about themselves."""
+    """Compare cores by values for some fetches, which may be wrong about themselves."""
     active: dict[bytes, _Fetch] = {}
     burst: list[bytes] = []
     lanes: list[Lane[_Fetch]] = [
@@ -158,7 +158,7 @@ def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
 
 
 def _gets(core: Core, chance: random.Random, counts: list[int]) -> None:
-    """GETs of two fetches, and a store that has something else or not all of it."""
+    """Compare cores by GETs of two fetches, and a store that has something else or not all of it."""
     held: OrderedDict[Place, Block | Derived] = OrderedDict()
     burst: list[bytes] = []
     for number in range(2):
@@ -189,8 +189,11 @@ def _gets(core: Core, chance: random.Random, counts: list[int]) -> None:
 
 
 def _puts(core: Core, chance: random.Random, counts: list[int]) -> None:
-    """PUTs of a block as a client sends them, at a store that has some of it or something else, and their
-    acknowledgements, damaged on the way."""
+    """Compare cores by PUTs of a block as a client sends them, and their acknowledgements, damaged on the
+    way.
+
+    The store has some of the block, or something else.
+    """
     fragments = chance.randint(1, MOST_FRAGMENTS)
     content = bytes(max(0, fragments * wire.VALUE_BYTES - chance.randrange(520)))
     lane: Lane[str] = core.Lane("home", LaneOptions(), core.RoundTrips())

@@ -19,19 +19,19 @@ another host's write."""
 Source = tuple[int, str]
 """A tenant, and the address of a host that writes for it."""
 FRAGMENT_BYTES = VALUE_BYTES + 512
-"""What a fragment that waits takes, about: its value, its tag and what Python adds."""
+"""Approximate memory of a fragment that waits: value, tag and Python's overhead."""
 
 
 @dataclass(slots=True)
 class _Partial:
     fragments: int
     values: dict[int, tuple[bytes, bytes] | bytes] = field(default_factory=dict)
-    """By number: value and tag, or, from the compiled core, the message that they came in. As large as what
-    came, not as what was announced."""
+    """Value and tag of each fragment, by number; from the compiled core, the message that they came in. Takes
+    memory for what came, not for what was announced."""
 
 
 class _Shares:
-    """How much of one bound each tenant takes, and each host of a tenant."""
+    """Share of one bound that each tenant, and each host of a tenant, takes."""
 
     def __init__(self) -> None:
         self._by_tenant: Counter[int] = Counter()
@@ -93,8 +93,11 @@ class Assembly:
     def add_run(
         self, write: Write, fragments: int, puts: list[bytes], at: int, count: int
     ) -> tuple[int, Block | None]:
-        """As `add` for so many messages of one write from a place on: how many were taken, up to the one with
-        which all are there, and the block then. (0, None): these have to come one by one."""
+        """Add so many messages of one write, from index `at` on, as `add` does.
+
+        Stops behind the message that completes the block. Returns how many were taken, and the block if it is
+        complete. (0, None) means that the messages have to come one by one.
+        """
         partial = self._partial.get(write)
         if partial is None:
             partial = self._partial[write] = _Partial(fragments)

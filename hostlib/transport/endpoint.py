@@ -60,8 +60,8 @@ class EndpointOptions:
     """Bounds of an endpoint."""
 
     batch_bytes: int = 8 * VALUE_FRAME_BYTES
-    """What of a burst is handed to the kernel as one, counted in frames: a shaped link sends it at once. A
-    batch has one datagram at least."""
+    """Most bytes, counted as frames, that are handed to the kernel at once; a shaped link sends them as one
+    burst. A batch has one datagram at least."""
     queue_datagrams: int = 8192
     """Datagrams that wait for the socket to become writable; more are dropped and counted."""
     sends_together: bool = True
@@ -97,9 +97,10 @@ class EndpointStats:
     foreign: int = 0
     """Dropped: not from the protocol's port."""
     queue_drops: int = 0
-    """Not sent: the queue was full or the kernel refused."""
+    """Datagrams that were not sent because the queue was full or the kernel refused them."""
     socket_drops: int = 0
-    """Not received: the socket's buffer was full (SO_RXQ_OVFL) or a checksum was wrong."""
+    """Datagrams that were not received because the socket's buffer was full (SO_RXQ_OVFL) or the checksum was
+    wrong."""
 
     @property
     def egress_frame_bytes(self) -> int:
@@ -230,7 +231,7 @@ class UdpEndpoint:
             self._is_full = False
 
     def _send_first(self, waiting: _Waiting) -> bool:
-        """Whether these are dealt with: False means try again when the socket is writable."""
+        """Send datagrams; return False if the rest has to wait until the socket is writable."""
         while waiting.at < len(waiting.datagrams):
             try:
                 count, sent_bytes = self._core.send(
@@ -270,7 +271,8 @@ class UdpEndpoint:
         self._hand_over(arrived)
 
     def _hand_over(self, arrived: Mapping[str, Sequence[Buffer]]) -> None:
-        """By sender; what is sent meanwhile leaves at once, without another turn of the loop."""
+        """Hand datagrams to the receiver, by sender. What it sends meanwhile leaves at once, in this turn of
+        the loop."""
         self._handing_over = True
         try:
             for address, datagrams in arrived.items():

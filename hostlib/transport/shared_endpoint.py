@@ -28,7 +28,7 @@ class Side:
         self._transport = transport
 
     def set_receiver(self, receiver: Receiver) -> None:
-        """Where its part goes from now on."""
+        """Set the function that gets this part's datagrams from now on."""
         self.receiver = receiver
 
     @property

@@ -1,4 +1,4 @@
-"""What the client and the storage node need of a network: datagrams in, datagrams out.
+"""Interface of a network, as clients and storage nodes use it: datagrams in, datagrams out.
 
 `hostlib.transport.endpoint` implements it over UDP; tests inject an in-memory network that loses, reorders
 and duplicates.

@@ -1,5 +1,5 @@
-"""The machine that an emulation runs on, as a layer around the parts of the simulation, which don't know it.
+"""Machine that an emulation runs on: a layer around the simulation's parts, which don't know of it.
 
-Each class here is one of theirs on cores, timers and buffers; simulator.system takes these where
-a scenario has a `[machine]`.
+Each class here puts one of theirs on cores, timers and buffers. simulator.system uses these classes if a
+scenario has a `[machine]`.
 """

@@ -1,4 +1,4 @@
-"""A node's way to the network that is part of a host process."""
+"""Client of a node that is a host process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from simulator.pushed import PushedParts
 
 
 class EmulatedClient(Client):
-    """It takes CPU time for each fragment that comes. With `machine.live_puts` PUTs are sent as hosts do."""
+    """Client that takes CPU time for each fragment it receives. With `machine.live_puts` it sends PUTs as
+    hosts do."""
 
     def __init__(
         self,
@@ -35,20 +36,25 @@ class EmulatedClient(Client):
             self._live_puts = LivePuts(loop, name, network, options.lane, options.put_workers)
 
     def newly_stored(self) -> list[Block]:
-        """Of its PUTs that were sent as hosts send them: blocks that homes hold, since it was asked last."""
+        """Return the blocks that homes hold by its live PUTs since the last call."""
         if self._live_puts is None:
             return []
         stored, self._live_puts.stored = self._live_puts.stored, []
         return stored
 
     def waiting_blocks(self) -> float:
-        """Blocks being fetched, as far as they have not come: as hosts tell the router, one of which nothing
-        has come is a single fragment (its length is not known yet)."""
+        """Return how many blocks' worth of fragments have not come yet, as hosts report it to the router.
+
+        A block of which nothing has come counts as a single fragment, because its length is not known yet.
+        """
         return sum(self.outstanding(1).values(), 0.0)
 
     def outstanding(self, unknown: int | None = None) -> dict[str, float]:
-        """Return what is outstanding by home; a block of which nothing has come counts as so many fragments,
-        or as a whole block, as hosts count for their gate."""
+        """Return the blocks' worth of fragments that have not come, by home.
+
+        A block of which nothing has come counts as `unknown` fragments or, by default, as a whole block, as
+        hosts count for their gate.
+        """
         waiting: dict[str, float] = {}
         for transfer in self._transfers.values():
             block, missing = transfer.block, transfer.missing
@@ -74,8 +80,11 @@ class EmulatedClient(Client):
 
 
 def emulated_options(options: ClientOptions, machine: Machine) -> ClientOptions:
-    """Return the options of a host process. Its times are so many times as long here, and of a block that its
-    home holds the first window leaves, since an emulated block has few fragments."""
+    """Return the options of a host process on this machine.
+
+    Its fixed times are `pace` times as long here. With cores, the whole first window of a PUT leaves even if
+    the home holds the block, since an emulated block has few fragments.
+    """
     lane, pace = options.lane, machine.pace
     lane = replace(
         lane,

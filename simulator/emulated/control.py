@@ -1,4 +1,4 @@
-"""A controller that is a program."""
+"""Controller that is a program on the machine."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from workload.cost import CostModel
 
 
 class EmulatedControl(SwitchControl):
-    """Its clock is the emulation's, which is `machine.pace` times as fast as reality: its seconds are so much
-    longer here. Where hosts take CPU time they also say, in whole milliseconds of it, what computing a block
-    takes."""
+    """Controller whose clock is the emulation's: its seconds are `machine.pace` times as long here.
+
+    If hosts take CPU time, they also report how long computing a block takes, in whole milliseconds of that
+    clock.
+    """
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class EmulatedControl(SwitchControl):
         cost: CostModel,
     ) -> None:
         self._pace, self._hosts_say, self._cost = carrier.machine.pace, bool(carrier.machine.cores), cost
-        residual.speed = self._pace  # homes' backlogs are told by that clock, costs of blocks are real
+        residual.speed = self._pace  # backlogs are by that clock, costs of blocks in real seconds
         super().__init__(loop, switch, policy, size, options, homes, residual, push_share)
 
     def _by_clock(self, time: float) -> float:

@@ -1,11 +1,11 @@
-"""The CPU of the machine that an emulation runs on: host processes take turns on its cores.
+"""CPU of the machine that an emulation runs on; host processes take turns on its cores.
 
-A process that is woken waits for a core, then deals with all that has come to it meanwhile; what it does
-shows when it is done. As with Linux, each core has a queue of its own: who finds no idle core waits in one of
-the queues, and a core that has nothing to do takes from another's. So hosts come to lag behind each other by
+A process that is woken waits for a core, then handles all that has arrived meanwhile. Its effects show when
+it is done. As in Linux, each core has a queue of its own. A process that finds no idle core waits in one of
+the queues, and a core without work takes from another's queue. Hosts therefore lag behind each other by
 milliseconds, and not always the same ones.
 
-What a process needs leaves the caches while it rests, so its first wake-ups after a rest take longer.
+A resting process loses its place in the caches, so its first wake-ups after a rest take longer.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from typing import Any
 from simulator.events import Loop
 
 Job = tuple[float, Callable[..., object], tuple[Any, ...]]
-"""Seconds that it takes, and what it does."""
+"""CPU seconds, function and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """What the first wake-ups after a rest take longer: after one of t, 1 - exp(-t / rest_s) of the most."""
+    """Extra time of the first wake-ups after a rest: 1 - exp(-t / rest_s) of the largest, after a rest of
+    t."""
 
     wakes_s: tuple[float, ...] = ()
-    """One after the other: each runs other code."""
+    """Largest extra seconds of the first wake-up, the second and so on: each runs other code."""
     rest_s: float = 0.0
 
     def share(self, rested_s: float) -> float:
-        """Return the share of the most that a wake-up takes longer after such a rest."""
+        """Return the share of the largest extra time after a rest of `rested_s`."""
         return 1 - math.exp(-rested_s / self.rest_s) if self.rest_s else 0.0
 
 
@@ -40,7 +41,7 @@ WARM = Cold()
 
 
 class Cpu:
-    """So many cores; work takes longer by a random share, exponentially distributed with mean `slowdown`."""
+    """Cores of the machine; work takes longer by a random share, exponential with mean `slowdown`."""
 
     def __init__(self, loop: Loop, cores: int, slowdown: float, seed: int) -> None:
         self._loop, self._slowdown = loop, slowdown
@@ -49,7 +50,7 @@ class Cpu:
         self._draw = Random(seed)
 
     def wake(self, process: Process) -> None:
-        """Have a core run a process that has something to do."""
+        """Let a core run a process that has something to do."""
         if self._idle:
             self._run(self._idle.pop(), process)
         else:
@@ -74,23 +75,23 @@ class Cpu:
 
 
 class Process:
-    """It takes `wake_s` whenever it is woken; without a CPU what it does takes no time."""
+    """Process that takes `wake_s` whenever it is woken; without a CPU its work takes no time."""
 
     def __init__(self, cpu: Cpu | None, wake_s: float = 0.0, cold: Cold = WARM) -> None:
         self._wake_s, self._cold = wake_s, cold
         self._left: deque[float] = deque()
-        """Of the wake-ups after the last rest, what is still to come."""
+        """Extra seconds of the wake-ups that are still to come since the last rest."""
         self._share = 0.0
-        """How cold that rest left it."""
+        """Share of the extra time that this rest causes."""
         self._ran_s = 0.0
         self.free = cpu is None
-        """What it does takes no time: whoever acts often may do so without asking."""
+        """Whether its work takes no time; frequent callers may then act without calling `do`."""
         self._cpu = cpu
         self._jobs: list[Job] = []
         self._awake = False
 
     def do(self, cost_s: float, action: Callable[..., object], *arguments: Any) -> None:
-        """Call `action` when the process has come to it."""
+        """Call `action` once the process has reached it."""
         if self._cpu is None:
             action(*arguments)
             return
@@ -100,14 +101,14 @@ class Process:
             self._cpu.wake(self)
 
     def take(self) -> list[Job]:
-        """Return all that there is to do, and forget it."""
+        """Return all jobs, and forget them."""
         jobs, self._jobs = self._jobs, []
         return jobs
 
     def wake_up_s(self, now_s: float) -> float:
-        """Return what it takes to run again, besides what there is to do."""
+        """Return the seconds that waking up takes, besides the jobs."""
         share = self._cold.share(now_s - self._ran_s)
-        if share > self._share:  # a rest that left it colder than what it has not yet touched again
+        if share > self._share:  # this rest left it colder than it still was
             self._share, self._left = share, deque(self._cold.wakes_s)
         if not self._left:
             return self._wake_s
@@ -117,7 +118,7 @@ class Process:
         return self._wake_s + longer_s
 
     def rest(self, now_s: float) -> None:
-        """Begin what came meanwhile."""
+        """End the run; wake the process again if jobs have come meanwhile."""
         self._ran_s = now_s
         self._awake = bool(self._jobs)
         if self._awake and self._cpu is not None:
@@ -125,16 +126,17 @@ class Process:
 
 
 class Timers:
-    """A host's timers go off at whole ticks: it begins late, and waits longer than it meant to."""
+    """Timers of a host, which go off at whole ticks: work begins late, and waits take longer than asked."""
 
     def __init__(self, tick_s: float, seed: str) -> None:
         self._tick_s, self._draw, self._last_s = tick_s, Random(seed), 0.0
 
     def late_s(self, now_s: float) -> float:
-        """For how long what should begin now still waits; nothing overtakes what was to begin before."""
+        """Return for how many seconds work that should begin now still waits; it never overtakes earlier
+        work."""
         self._last_s = max(self._last_s, now_s + self._draw.uniform(0.0, self._tick_s))
         return self._last_s - now_s
 
     def beyond_s(self, duration_s: float) -> float:
-        """By how much a wait takes longer."""
+        """Return by how many seconds a wait takes longer."""
         return math.ceil(duration_s / self._tick_s) * self._tick_s - duration_s

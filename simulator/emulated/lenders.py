@@ -15,7 +15,7 @@ from simulator.network import Network
 
 
 class EmulatedLenders(Lenders):
-    """Its index is a process as a storage node is one."""
+    """Lenders whose index is a process like a storage node's."""
 
     def __init__(
         self,
@@ -34,9 +34,12 @@ class EmulatedLenders(Lenders):
 
 
 class EmulatedLender(Lender):
-    """Its node's process answers, which takes CPU time as a storage node's does, and says what waits in its
-    socket. Asking the index wakes the index, and its answer the node: no link is between them. The index is
-    told whatever the node has come to hold."""
+    """Lender whose node's process answers, at the CPU time of a storage node's, and reports its socket's
+    backlog.
+
+    A question wakes the index, and the answer wakes the node; no link is between them. The index is told of
+    everything that the node has come to hold.
+    """
 
     def __init__(
         self, lenders: EmulatedLenders, node: int, client: Client, tiers: LocalTiers[Block], network: Network

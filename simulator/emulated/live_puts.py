@@ -1,6 +1,7 @@
-"""PUTs as hosts send them (hostlib.client.offers), where a scenario is compared with the emulator: fragment
-by fragment, within the window of the home's lane, until an acknowledgement says that the home holds the
-block, whoever made it whole.
+"""PUTs fragment by fragment, as hosts send them (hostlib.client.offers), for comparison with the emulator.
+
+Fragments leave within the window of the home's lane, until an acknowledgement says that the home holds the
+block, no matter who completed it.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from simulator.network import Network
 
 
 class Piece(Put):
-    """One fragment of a block whose sender sends it fragment by fragment."""
+    """Fragment of a block that is sent fragment by fragment."""
 
     __slots__ = ()
 
 
 class _Offer:
-    """A block on its way home."""
+    """Block on its way to its home."""
 
     __slots__ = ("in_flight", "lane", "waiting")
 
     def __init__(self, lane: Lane[Put]) -> None:
         self.lane = lane
         self.waiting = 0
-        """Fragments that have not left."""
+        """Number of fragments that have not left."""
         self.in_flight = 0
-        """Fragments that are not acknowledged."""
+        """Number of fragments in flight, not yet acknowledged."""
 
 
 class LivePuts:
-    """A node's, so many blocks at a time."""
+    """Live PUTs of one node, a limited number of blocks at a time."""
 
     def __init__(self, loop: Loop, name: str, network: Network, options: LaneOptions, workers: int) -> None:
         self.done = 0
-        """Blocks."""
+        """Number of blocks that their homes hold."""
         self.stored: list[Block] = []
-        """Those of which nobody has told a router yet."""
+        """Blocks that their homes hold and that no router has been told of yet."""
         self._loop, self._name, self._network = loop, name, network
         self._options, self._workers = options, workers
         self._lanes: dict[str, Lane[Put]] = {}
@@ -49,17 +50,17 @@ class LivePuts:
         self._active: dict[bytes, _Offer] = {}
 
     def store(self, blocks: Iterable[Block], most: int) -> None:
-        """Send these home, in the background; of those that wait `most` are kept."""
+        """Send these blocks home in the background; at most `most` of them wait, others are dropped."""
         for block in blocks:
             if len(self._waiting) < most:
                 self._waiting.append(block)
         self._start()
 
     def acknowledged(self, put: Put) -> None:
-        """The home has a fragment, or the whole block."""
+        """Note that the home has a fragment, or the whole block."""
         offer = self._active.get(put.block.key)
         if offer is None:
-            return  # of a block that it held when another fragment came
+            return  # an earlier acknowledgement has ended the offer
         lane = offer.lane
         offer.in_flight -= 1
         lane.settle(1, self._loop.now, 0.0)
@@ -70,7 +71,7 @@ class LivePuts:
             lane.in_flight -= offer.in_flight
             lane.waiting = deque(one for one in lane.waiting if one.block is not put.block)
             self._start()
-        elif not offer.waiting and not offer.in_flight:  # it lost some of them
+        elif not offer.waiting and not offer.in_flight:  # the home has lost some fragments
             self._queue(put.block, offer)
         self._pump(lane)
 
@@ -87,7 +88,7 @@ class LivePuts:
             self._pump(lane)
 
     def _queue(self, block: Block, offer: _Offer) -> None:
-        """All of its fragments."""
+        """Queue all fragments of a block."""
         offer.waiting = block.fragments
         offer.lane.waiting.extend(Piece(block, 1, self._name, n) for n in range(block.fragments))
 

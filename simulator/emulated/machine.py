@@ -1,4 +1,4 @@
-"""What the hosts and switches of an emulation share, and what each of them gets of it."""
+"""Machine that the hosts and switches of an emulation share, and the parts of it that each one gets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simulator.events import Loop
 
 
 class Carrier:
-    """A scenario's machine; where it has no cores, what its processes do takes no time."""
+    """Machine of a scenario; without cores, its processes' work takes no time."""
 
     def __init__(self, loop: Loop, machine: Machine, seed: int) -> None:
         self.machine = machine
@@ -27,7 +27,7 @@ class Carrier:
         return Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s))
 
     def node_process(self, name: str) -> Process:
-        """Return the process of a node and its client, which is the same."""
+        """Return the process of a node, which is also its client's."""
         process = self._nodes.get(name)
         if process is None:
             machine = self.machine
@@ -36,16 +36,16 @@ class Carrier:
         return process
 
     def counted_bit_s(self, link_bit_s: float, header_share: float) -> float:
-        """Of a link's rate what is left for blocks, as hosts count: their frames take a share of it."""
+        """Return the rate of a link that hosts count as left for blocks, in bit/s, without their frames'
+        share."""
         return link_bit_s / (1 + header_share) if self.machine.cores else link_bit_s
 
     def timers(self, place: int) -> Timers | None:
-        """Return the timers of one node; None: what happens happens in time."""
+        """Return the timers of one node, or None if it has no ticks."""
         tick_s = self.machine.timer_s
         return Timers(tick_s, f"{self._seed} {place}") if tick_s else None
 
 
 def carrier_of(loop: Loop, machine: Machine, seed: int) -> Carrier | None:
-    """Return the carrier, or None where a scenario says nothing of a machine: its parts are then the plain
-    ones."""
+    """Return the carrier, or None if the scenario has no machine: its parts are then the plain ones."""
     return None if machine == Machine() else Carrier(loop, machine, seed)

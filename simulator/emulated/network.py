@@ -1,4 +1,4 @@
-"""The network of an emulation: links that the kernel shapes."""
+"""Network of an emulation, whose links the kernel shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topologies.fabric import Fabric
 
 
 class Shaper(Link):
-    """A bucket of tokens: a packet has left when its turn comes, and after idling, as many do at once as take
+    """Token bucket: a packet has left when its turn comes. After idling, as many leave at once as take
     `burst_s` at the link's rate."""
 
     __slots__ = ("_burst_s",)
@@ -33,7 +33,8 @@ class Shaper(Link):
 
 
 class EmulatedNetwork(Network):
-    """Its links are shapers, if the machine has a burst for them; what passes is sent link by link."""
+    """Network whose links are shapers if the machine has a burst; acknowledgements and PUTs pass link by
+    link."""
 
     def __init__(
         self,

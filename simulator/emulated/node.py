@@ -1,4 +1,4 @@
-"""A node that is a host process."""
+"""Node that is a host process."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from simulator.node import Node
 
 
 class EmulatedNode(Node):
-    """It takes CPU time before it asks for anything, and begins and ends at its timers' ticks."""
+    """Node that takes CPU time before it asks for blocks; requests begin and prefills end at its timers'
+    ticks."""
 
     def _set_up(self) -> None:
         self._process = Process(None)
         self._prepare_block_s = 0.0
-        """CPU time for each block of a request."""
+        """CPU seconds for each block of a request."""
         self._timers: Timers | None = None
 
     def run_on(self, carrier: Carrier, name: str) -> None:
-        """It does from now on, by its name; before, nothing of it takes time."""
+        """Run as the process of the node `name` from now on; before that, its work takes no time."""
         self._process, self._timers = carrier.node_process(name), carrier.timers(self._place)
         self._prepare_block_s = carrier.machine.node_block_s
 
     def _load_now(self, home_s: Callable[[Any], float]) -> Load:
-        """As hosts count: on the link, and at least at each home, is what has not come of what the node is
-        fetching."""
+        """Return the node's load as hosts count it.
+
+        Blocks that are being fetched and have not come yet count on the link, and at least at their homes.
+        """
         load, fetcher = super()._load_now(home_s), self.fetcher
         client = fetcher.client if isinstance(fetcher, EmulatedLender) else fetcher
         if self._process.free or not isinstance(client, EmulatedClient):
@@ -55,7 +58,7 @@ class EmulatedNode(Node):
             yield from self._prepare(0)
 
     def _prepare(self, blocks: int) -> Steps:
-        """The process comes to it, and does so much."""
+        """Wait until the process has done the CPU work for so many blocks."""
         prepared = self._loop.event()
         self._process.do(blocks * self._prepare_block_s, prepared.succeed)
         yield prepared

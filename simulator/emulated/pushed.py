@@ -1,4 +1,4 @@
-"""What comes unasked at a node that is a host process."""
+"""Pushed parts at a node that is a host process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from simulator.pushed import PushedParts
 
 
 class EmulatedPushedParts(PushedParts):
-    """It subscribes again by its host's clock, which an emulation does not make faster."""
+    """Pushed parts whose subscriptions are renewed by the host's clock, which an emulation does not speed
+    up."""
 
     def __init__(
         self, holds: Callable[[Block], bool], keep: Callable[[Block], None], carrier: Carrier

@@ -1,8 +1,8 @@
-"""What a live router knows of nodes and pools: what they last said (hostlib.node.routed,
+"""Knowledge of a live router about nodes and pools: their last reports (hostlib.node.routed,
 controller.pool.residents).
 
-Only for comparison with the emulator. That a storage node has lost a block, which nodes say when they ask for
-it, the router of the simulation never hears.
+It is only for comparison with the emulator. Live nodes also report that a storage node has lost a block, when
+they ask for it; the simulated router never learns of that.
 """
 
 from __future__ import annotations
@@ -25,19 +25,22 @@ from workload.trace import Request
 
 @dataclass(slots=True)
 class _Told:
-    """By a node."""
+    """Last report of a node."""
 
     held: set[Block] = field(default_factory=set)
     changes: int = -1
-    """Of its memories until then."""
+    """Number of changes of the node's memory until the report."""
     link_free_s: float = 0.0
-    """When what it waited for will have come."""
+    """Time in seconds at which the blocks that it waited for will have come."""
     homes: Backlogs = field(default_factory=Backlogs)
 
 
 class ReportedCluster(SimulatedCluster):
-    """Nodes report every `machine.node_report_s`, beginning at chance moments, and when a prefill has ended;
-    controllers say every `machine.pool_report_s` what their pools hold."""
+    """Cluster that knows reports alone.
+
+    Nodes report every `machine.node_report_s`, from random moments on, and when a prefill has ended.
+    Controllers report the content of their pools every `machine.pool_report_s`.
+    """
 
     def __init__(
         self,
@@ -47,10 +50,11 @@ class ReportedCluster(SimulatedCluster):
         seed: int,
         past: Iterable[Block] = (),
     ) -> None:
-        """`past`: what storage nodes hold from the start, as the router is told."""
+        """Start the reports; `past` are the blocks that the router knows storage nodes to hold from the
+        start."""
         super().__init__(loop, parts)
         self._known = {block.key for block in past}
-        """Of blocks that storage nodes hold."""
+        """Keys of blocks that storage nodes are known to hold."""
         self._machine = machine
         self._told = [_Told() for _ in parts.nodes]
         self._pools: list[frozenset[bytes]] = [frozenset() for _ in parts.controls]
@@ -73,7 +77,7 @@ class ReportedCluster(SimulatedCluster):
         return transfer_s(homes, asker.block_s, link_s, lambda home: told.homes.wait_s(home, now_s))
 
     def prefilled(self, node: int) -> None:
-        """Said at once, and before it what the node then holds."""
+        """Take a report of what a node holds now that its prefill has ended."""
         self._report(self._told[node], self._parts.nodes[node])
 
     def _stored(self, block: Block) -> bool:

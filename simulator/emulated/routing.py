@@ -1,4 +1,4 @@
-"""A router that is a program."""
+"""Router that is a program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workload.schedule import PlannedScheduler, make_scheduler
 
 
 class EmulatedRouter(Router):
-    """What it learns it learns by its own clock, which an emulation does not make faster."""
+    """Router that learns by its own clock, which an emulation does not speed up."""
 
     def __init__(
         self,

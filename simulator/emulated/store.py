@@ -1,4 +1,4 @@
-"""A storage node that is a host process, sending through a socket's buffers."""
+"""Storage node that is a host process and sends through a socket's buffers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from simulator.store import Acknowledged, Store
 
 
 class EmulatedStore(Store):
-    """It takes CPU time, counts its buffers as bytes that wait, speaks of the backlog in whole milliseconds
-    of its own, and takes blocks fragment by fragment."""
+    """Storage node that takes CPU time and takes blocks fragment by fragment.
+
+    The backlog that it reports counts its buffers' sizes, in whole milliseconds of its own clock.
+    """
 
     def __init__(
         self,
@@ -32,7 +34,8 @@ class EmulatedStore(Store):
         self._process, self._machine = carrier.store_process(), carrier.machine
         self._backlog = SocketBacklog(loop, self._egress, network.sizes.value_bytes, carrier.machine)
         self._pieces: dict[Block, dict[str, int]] = {}
-        """Fragments that came of blocks that are sent fragment by fragment, by sender."""
+        """Number of fragments that have come of blocks that are sent fragment by fragment, by block and
+        sender."""
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         self._process.do(answer_s(self._machine, asks), self._answer, asks, neighbour, tail_s)
@@ -45,7 +48,7 @@ class EmulatedStore(Store):
         if self._process.free:
             super()._deny(nowhere)
             return
-        for reply in nowhere:  # each wakes those whom it passes
+        for reply in nowhere:  # each reply wakes the processes that it passes
             self._port.reply([reply])
 
     def put(self, put: Put) -> None:
@@ -55,7 +58,10 @@ class EmulatedStore(Store):
         return self._take_piece(put) if isinstance(put, Piece) else super()._take(put)
 
     def _take_piece(self, put: Piece) -> bool:
-        """Blocks are put together by sender; a fragment of one that is here is a use of it."""
+        """Take a fragment of a block and return whether the block is held then.
+
+        Fragments are counted for each sender. A fragment of a block that is held is a use of the block.
+        """
         block = put.block
         if not self.holds(block):
             senders = self._pieces.setdefault(block, {})

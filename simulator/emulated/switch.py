@@ -1,4 +1,4 @@
-"""A switch that is a program."""
+"""Switch that is a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.switch import Switch, SwitchOptions
 
 
 class EmulatedSwitch(Switch):
-    """It takes CPU time for each fragment or request."""
+    """Switch that takes CPU time for each fragment or request."""
 
     def __init__(
         self,

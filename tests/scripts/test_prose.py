@@ -64,7 +64,25 @@ def test_private_words_and_revisions_are_found(prose: ModuleType) -> None:
 
 def test_first_lines_of_docstrings_are_read(prose: ModuleType) -> None:
     source = '"""The heir of a slot."""\n\ndef give():\n    """Give the slot.\n\n    To its heir.\n    """\n'
-    assert list(prose.first_lines(source)) == [(1, "The heir of a slot."), (4, "Give the slot.")]
+    assert list(prose.first_lines(source)) == [(1, "The heir of a slot.", False), (4, "Give the slot.", True)]
+
+
+def test_fragments_of_sentences_are_no_docstrings(
+    prose: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        'MOST = 8\n"""Of one tenant."""\n'
+        'class Slot:\n    """Where a block lies."""\n\n    key: bytes\n    """Key of the block."""\n\n'
+        '    def is_free(self) -> bool:\n        """Whether it is free."""\n'
+    )
+    (tmp_path / "slots.py").write_text(source)
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    findings = list(prose.in_docstrings(["slots.py"]))
+    assert [finding.split(" begins")[0] for finding in findings] == [
+        "slots.py:2: 'Of'",
+        "slots.py:4: 'Where'",
+        "slots.py:10: 'Whether'",
+    ]
 
 
 def test_the_documents_keep_to_it(prose: ModuleType) -> None:

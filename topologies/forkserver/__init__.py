@@ -1,8 +1,8 @@
-"""Python programs started by fork from a process that has imported them already.
+"""Python programs started by fork from a process that has already imported them.
 
-An emulation runs an interpreter a host and a switch: a hundred times the same imports, which take more CPU
-time than all else at its start, and the same pages of memory. `ForkServer` starts them from one process
-(`server`), which does nothing else; it hands out objects with what `subprocess.Popen` has.
+An emulation runs one interpreter per host and switch. All would make the same imports, which take most of the
+CPU time at the start, and fill memory with the same pages. `ForkServer` starts them from one process
+(`server`) that does nothing else, and returns objects with the methods of `subprocess.Popen`.
 """
 
 from topologies.forkserver.client import ForkServer

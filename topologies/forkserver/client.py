@@ -1,4 +1,4 @@
-"""Our side of the fork server: starting programs, and learning how they ended."""
+"""Client of the fork server: starts programs and learns how they ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SERVER = "topologies.forkserver.server"
 
 
 class ForkedProcess:
-    """A program that the server started: what `subprocess.Popen` has, as far as networks need it."""
+    """Program that the fork server started, with those members of `subprocess.Popen` that networks need."""
 
     def __init__(self, pid: int, streams: Sequence[IO[bytes] | None]) -> None:
         self.pid = pid
@@ -32,18 +32,18 @@ class ForkedProcess:
         self._ended = threading.Event()
 
     def poll(self) -> int | None:
-        """Return the exit code, None while it runs."""
+        """Return the exit code, or None while the program runs."""
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Until it has ended; raises subprocess.TimeoutExpired."""
+        """Wait until the program has ended and return its exit code; raises subprocess.TimeoutExpired."""
         if not self._ended.wait(timeout):
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
         assert self.returncode is not None
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Nothing happens to one that has ended."""
+        """Send a signal; do nothing if the program has ended."""
         with contextlib.suppress(ProcessLookupError, OSError):
             if self.returncode is None:
                 signal.pidfd_send_signal(self._pidfd, number)
@@ -57,7 +57,7 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
     def ended(self, code: int) -> None:
-        """Take its exit code, negative for a signal, of which the server told."""
+        """Set the exit code that the server reported; it is negative for a signal."""
         if self.returncode is None:
             self.returncode = code
             os.close(self._pidfd)
@@ -65,12 +65,12 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """A server that has imported `modules` and can run any. Use as a context manager."""
+    """Server that has imported `modules` and can run any of them. Use as a context manager."""
 
     def __init__(
         self, modules: Iterable[str], popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
     ) -> None:
-        """`popen` starts the server's own process."""
+        """Prepare a server; `popen` starts its process."""
         self._modules = tuple(modules)
         self._popen = popen
         self._lock = threading.Lock()  # one start at a time: answers come in order
@@ -115,7 +115,7 @@ class ForkServer:
     ) -> ForkedProcess:  # fmt: skip
         """Run a module as a program, in a network namespace (a path) if one is given.
 
-        Streams are as subprocess.Popen's. Raises EngineError when the server is gone.
+        Streams are as in subprocess.Popen. Raises EngineError if the server has ended.
         """
         with contextlib.ExitStack() as theirs:
             pairs = [_stream(number, which, theirs) for number, which in enumerate((stdin, stdout, stderr))]
@@ -134,7 +134,7 @@ class ForkServer:
         return process
 
     def _read(self) -> None:
-        """Until the server is gone; what it started ends with it."""
+        """Read the server's messages until it is gone; then mark its programs, which end with it, ended."""
         with contextlib.suppress(OSError):
             while text := self._link.recv(MAX_ANSWER_BYTES):
                 answer = json.loads(text)
@@ -155,7 +155,7 @@ class ForkServer:
 
 
 def _stream(number: int, which: Any, theirs: contextlib.ExitStack) -> tuple[int, IO[bytes] | None]:
-    """The descriptor for the child, and our end of a pipe."""
+    """Return the descriptor for the child, and our end if it is a pipe."""
     if which == subprocess.PIPE:
         read, write = os.pipe()
         child, ours = (read, write) if number == 0 else (write, read)

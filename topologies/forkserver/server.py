@@ -1,8 +1,9 @@
-"""The process that forks: `python -m topologies.forkserver.server SOCKET_FD MODULE...`
+"""Process that forks: `python -m topologies.forkserver.server SOCKET_FD MODULE...`
 
-It imports the modules, says so, and then starts one of them as a program for every request that comes over
-the socket: a JSON object with the three standard streams beside it. Answers are {"pid"} in the order of the
-requests, and {"ended", "code"} whenever one has ended. It ends with its socket, and its children with it.
+It imports the modules, sends a message, and then starts one of them as a program for every request on the
+socket: a JSON object together with the three standard streams. It answers {"pid"} in the order of the
+requests, and sends {"ended", "code"} whenever a program has ended. It ends when its socket closes, and its
+children end with it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the server; return its exit code, or that of the program in a child."""
+    """Run the server and return its exit code; in a child, return the program's exit code."""
     link = socket.socket(fileno=int(arguments[0]))
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as v1model.cli, which sets it before it imports gRPC
     for module in arguments[1:]:
         importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # what is here stays: the collector would only make the children's pages their own
+    gc.freeze()  # keeps the collector from writing to pages that children share
     ended, wake = socket.socketpair()
     for end in (ended, wake):
         end.setblocking(False)
@@ -77,7 +78,10 @@ def _report_ended(link: socket.socket) -> None:
 
 
 def _run(request: dict[str, Any], streams: Sequence[int], server: int) -> int:
-    """In the child: become the program, for as long as the server runs."""
+    """Become the requested program in the child process, and return its exit code.
+
+    The child gets SIGTERM if the server ends.
+    """
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -88,13 +92,13 @@ def _run(request: dict[str, Any], streams: Sequence[int], server: int) -> int:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _libc.prctl(_PR_SET_NAME, module.encode())  # what ps and top show; the kernel keeps 15 characters
     if os.getppid() != server:
-        return 1  # it ended before it could take us along
+        return 1  # the server ended before prctl took effect
     if request["namespace"] is not None:
         _enter(request["namespace"])
     sys.argv = [module, *arguments]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # that the module was imported before it runs
+            warnings.simplefilter("ignore", RuntimeWarning)  # the module was imported before it runs
             runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):

@@ -1,4 +1,4 @@
-"""The back end: an IR program becomes C, the C a shared object, kept in a cache."""
+"""Back end: an IR program becomes C, and the C a shared object in a cache."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ SOURCE = "program.c"
 
 @dataclass(frozen=True, slots=True)
 class CompiledProgram:
-    """A program and the shared object that runs it. `messages`: what its log_msg and assert say;
-    `trace_sites`: where it tells of a packet, if it was compiled to be traced. `quick`: a shared object to be
-    used until `finish` has made `library`, if that is still to be made. `custom_crcs`: the bits of each
-    call of crc16_custom and crc32_custom, in their order. `warnings`: of the front end."""
+    """A program and the shared object that runs it.
+
+    `messages` are the texts of its log_msg and assert calls. `trace_sites` are the places that report a
+    packet, if it was compiled to be traced. `quick` is a shared object for use until `finish` has made
+    `library`, or None if `library` is there. `custom_crcs` are the bits of the calls of crc16_custom and
+    crc32_custom, in order. `warnings` are the front end's.
+    """
 
     program: Program
     library: Path
@@ -52,9 +55,12 @@ def build(
     quick: bool = False,
     runtime: RuntimeBuild | None = None,
 ) -> CompiledProgram:
-    """Compiles a program with the user's C for its own externs, or finds it compiled; with ASan and UBSan
-    if `sanitize`. `quick`: only a quick build, if there is no full one and the program has no C of the
-    user's, whose variables a change of builds would lose. `runtime`: if that was begun before, alike."""
+    """Compile a program, or find it in the cache, with the user's C for its own externs.
+
+    `sanitize` adds ASan and UBSan. `quick` makes only a quick build if there is no full one; a program with
+    the user's C gets none, because its variables would be lost in the change of builds. `runtime` is a build
+    of the runtime that was begun before with the same settings.
+    """
     generated = generate(program, externs, tracing)
     source = generated.source
     library = building.cache_directory() / _key_of(source, sanitize=sanitize) / LIBRARY
@@ -79,7 +85,7 @@ def build(
 
 
 def finish(compiled: CompiledProgram) -> CompiledProgram:
-    """Makes the full build of a program that has only a quick one, or finds it."""
+    """Make or find the full build of a program that has only a quick one."""
     if compiled.quick and not building.is_intact(compiled.library):
         source = _source_of(compiled, compiled.quick)
         _make(compiled.library, source, RuntimeBuild(), sanitize=False, quick=False)
@@ -91,7 +97,7 @@ def _key_of(source: str, *, sanitize: bool) -> str:
 
 
 def _source_of(compiled: CompiledProgram, quick: Path) -> str:
-    """The C of a quick build: as it lies beside it, or made again if that is not what was put there."""
+    """Return the C of a quick build: the file beside it, or made again if that was changed."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         source = (quick.parent / SOURCE).read_text()
         if _key_of(source, sanitize=False) == compiled.library.parent.name:
@@ -100,7 +106,7 @@ def _source_of(compiled: CompiledProgram, quick: Path) -> str:
 
 
 def _make(library: Path, source: str, runtime: RuntimeBuild, *, sanitize: bool, quick: bool) -> None:
-    """Puts a shared object into the cache, unless it is there."""
+    """Put a shared object into the cache, unless it is there."""
     entry = library.parent
     if not building.is_intact(library):
         building.discard(entry)

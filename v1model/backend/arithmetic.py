@@ -1,7 +1,7 @@
 """C for P4's operators on bit<N> and int<N> of any width.
 
-An int<N> is kept as its two's complement bits in an unsigned value: only comparison, division,
-right shift, saturation and widening look at the sign.
+An int<N> is its two's complement bits in an unsigned value: only comparison, division, right shift,
+saturation and widening look at the sign.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def unary(function: Function, operator: str, value: str, value_type: ir.Type) ->
 
 
 def binary(function: Function, operator: str, values: tuple[str, str], types: tuple[ir.Type, ir.Type]) -> str:
-    """Return an operator, but for ++ and the comparison of aggregates, as C."""
+    """Return C for a binary operator, except ++ and comparisons of aggregates."""
     left, right = values
     if operator in ("&&", "||"):
         return f"({left} {operator} {right})"
@@ -87,8 +87,7 @@ def _comparison(operator: str, values: tuple[str, str], value_type: ir.Type) -> 
 
 
 def as_count(value: str, value_type: ir.Type) -> str:
-    """Return an index, or how far to shift, as a uint64_t; UINT64_MAX stands for all that is too large, and
-    for what is negative."""
+    """Return an index or shift amount as a uint64_t; UINT64_MAX for one that is too large or negative."""
     width = value_width(value_type)
     if is_wide(value_type):
         return f"wide_shift_amount({value}, {width})"
@@ -142,7 +141,7 @@ def _saturating(function: Function, operator: str, values: tuple[str, str], valu
 
 
 def _division(operator: str, values: tuple[str, str], value_type: ir.Type) -> str:
-    """x / 0 and x % 0 are 0: nothing may stop the switch."""
+    """Return C for / or %. Division by 0 gives 0: nothing may stop the switch."""
     width = value_width(value_type)
     left, right = values
     if not _signed(value_type):

@@ -1,4 +1,4 @@
-"""The C functions of a program's six blocks, and of what is left for after a block."""
+"""The C functions of a program's six blocks, and those that run after a block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARGUMENTS = "struct vswitch *sw, struct job *job, struct phv *p"
 
 
 def control(unit: Unit, name: str, block: ir.Control) -> list[str]:
-    """static void p4_<name>(sw, job, p)."""
+    """Return static void p4_<name>(sw, job, p) of a control."""
     function = Function(unit, f"static void p4_{name}({ARGUMENTS})")
     if name in PIPELINE:
         tracing.step(Statements(function), "control", name)
@@ -33,7 +33,7 @@ def control(unit: Unit, name: str, block: ir.Control) -> list[str]:
 
 
 def deparser(unit: Unit, block: ir.Control) -> list[str]:
-    """static uint32_t p4_deparse(sw, job, p, out): the bytes appended."""
+    """Return static uint32_t p4_deparse(sw, job, p, out), which returns the bytes appended to `out`."""
     function = Function(unit, f"static uint32_t p4_deparse({ARGUMENTS}, uint8_t *out)")
     function.emit("const uint8_t *start = out;")
     _control_body(function, block)
@@ -49,8 +49,10 @@ def _control_body(function: Function, block: ir.Control) -> None:
 
 
 def parser(unit: Unit, block: ir.Parser) -> list[str]:
-    """static void p4_parse(sw, job, p): sets headers, job->payload_offset and parser_error. States are
-    labels; those on a cycle are counted, so that no packet keeps the parser for ever."""
+    """Return static void p4_parse(sw, job, p), which sets headers, job->payload_offset and parser_error.
+
+    States are labels. States on a cycle are counted, so that no packet stays in the parser for ever.
+    """
     function = Function(unit, f"static void p4_parse({ARGUMENTS})", is_parser=True)
     for variable in block.locals:
         function.declare(variable)
@@ -76,7 +78,7 @@ def parser(unit: Unit, block: ir.Parser) -> list[str]:
 
 
 def _states_on_cycles(block: ir.Parser) -> set[str]:
-    """Targets of edges that lead back, found by depth-first search: every cycle has one."""
+    """Return the targets of edges that lead back, found by depth-first search: every cycle has one."""
     edges = {state.name: [target for _, target in state.transition.cases] for state in block.states}
     found: set[str] = set()
     open_states: set[str] = set()
@@ -122,7 +124,7 @@ def _transition(statements: Statements, transition: ir.Transition, labels: dict[
 
 
 def _is_member(statements: Statements, subjects: list[tuple[str, ir.Type]], name: str) -> str:
-    """Whether the first subjects, as many as a value set has keys, are a member of it."""
+    """Return C that tests whether the first subjects, as many as a value set has keys, are a member of it."""
     function = statements.function
     table, number = statements.unit.value_sets[name]
     key = function.name("key")
@@ -153,7 +155,7 @@ def _matches(statements: Statements, subject: str, value_type: ir.Type, match: i
 
 
 def keep(unit: Unit) -> list[str]:
-    """static void p4_keep(site, to, from): the metadata that a clone, resubmit or recirculate keeps."""
+    """Return static void p4_keep(site, to, from), which copies metadata for a clone or other call."""
     function = Function(unit, "static void p4_keep(unsigned site, struct phv *to, const struct phv *from)")
     to, source = Expressions(function, "to"), Expressions(function, "from")
     with function.block("switch (site)"):
@@ -175,7 +177,9 @@ def _copy(to: Expressions, source: Expressions, expression: ir.Expr) -> str:
 
 
 def digest(unit: Unit) -> list[str]:
-    """static void p4_digest(sw, job, p): the sample of the ingress pass's last digest call."""
+    """Return static void p4_digest(sw, job, p), which sends the sample of the ingress pass's last digest
+    call.
+    """
     function = Function(
         unit, "static void p4_digest(struct vswitch *sw, const struct job *job, struct phv *p)"
     )
@@ -197,5 +201,5 @@ def _sample_item(function: Function, expressions: Expressions, leaf: ir.Expr) ->
 
 
 def sample_bytes(leaves: Sequence[ir.Expr]) -> int:
-    """Return a digest sample: every field big-endian in whole bytes."""
+    """Return the bytes of a digest sample, in which every field is big-endian in whole bytes."""
     return sum(wire_bytes(value_width(leaf.type)) for leaf in leaves)

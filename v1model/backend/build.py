@@ -1,7 +1,7 @@
-"""From C to a shared object, through a cache that any number of processes share.
+"""Compilation of C to a shared object, through a cache that any number of processes share.
 
-A cache entry is a directory named by a hash of everything that went into it; it appears by rename,
-complete or not at all. What can't be loaded is thrown away and built again.
+A cache entry is a directory named by a hash of everything that went into it. It appears by rename, complete
+or not at all. A damaged entry is thrown away and built again.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
 PACKAGE = RUNTIME.parent
 
 CHECKSUM = ".sha256"  # suffix of the file beside a shared object
-UNUSED_DAYS = 30  # then a cache entry goes
+UNUSED_DAYS = 30  # age at which a cache entry is removed
 
 FLAGS = ("-std=gnu11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
 FULL = ("-O2", "-g1")
 QUICK = ("-O1",)  # a third of the time of FULL
-QUICK_RUNTIME = ("-O0",)  # the runtime is 19 files, and its full build is soon there
+QUICK_RUNTIME = ("-O0",)  # the full build of the runtime's 19 files soon replaces it
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",
     "-fno-omit-frame-pointer",
 )
-# Generated code declares what a program declares, used or not, reads what P4 leaves unset (all such
-# variables start as 0, which GCC does not always see), and compares unsigned values with 0.
+# Generated code declares what a program declares, used or not, and compares unsigned values with 0. It reads
+# variables that P4 leaves unset; all start as 0, which GCC does not always see.
 GENERATED_FLAGS = (
     "-Wno-unused-variable",
     "-Wno-unused-but-set-variable",
@@ -53,7 +53,7 @@ GENERATED_FLAGS = (
 
 
 def cache_directory() -> Path:
-    """WEIR_CACHE, or weir below XDG_CACHE_HOME or ~/.cache."""
+    """Return the cache's directory: WEIR_CACHE, or weir below XDG_CACHE_HOME or ~/.cache."""
     chosen = os.environ.get("WEIR_CACHE")
     if chosen:
         return Path(chosen)
@@ -61,7 +61,7 @@ def cache_directory() -> Path:
 
 
 def compiler() -> str:
-    """Return the C compiler: CC, or cc."""
+    """Return the path of the C compiler CC, by default cc; raises CompileError if there is none."""
     wanted = os.environ.get("CC", "cc")
     found = shutil.which(wanted)
     if found is None:
@@ -72,14 +72,16 @@ def compiler() -> str:
 
 
 def _werror() -> tuple[str, ...]:
-    """In the tests; not for users, whose compilers may know warnings that ours does not. Asked at each use: a
-    process that this one starts must name what it makes alike."""
+    """Return -Werror in the tests, but not for users: their compilers may know warnings that ours does not.
+
+    WEIR_WERROR is read at each use, because a process started by this one must compute the same keys.
+    """
     return ("-Werror",) if os.environ.get("WEIR_WERROR") == "1" else ()
 
 
 @cache
 def sources_fingerprint() -> str:
-    """Return a hash of the compiler and runtime themselves: what they make depends on it."""
+    """Return a hash of the sources of compiler and runtime, on which all output depends."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in (".py", ".c", ".h") and path.is_file():
@@ -103,7 +105,7 @@ def checksum(data: bytes) -> bytes:
 
 
 def is_intact(library: Path) -> bool:
-    """Return whether a shared object is there, and is what was put there."""
+    """Return whether a shared object exists with its checksum."""
     try:
         return checksum(library.read_bytes()) == library.with_suffix(CHECKSUM).read_bytes()
     except OSError:
@@ -111,13 +113,15 @@ def is_intact(library: Path) -> bool:
 
 
 def discard(entry: Path) -> None:
-    """Removes what is left of a damaged entry."""
+    """Remove what is left of a damaged entry."""
     shutil.rmtree(entry, ignore_errors=True)
 
 
 class _Compilers:
-    """The compilers that this process runs, each the leader of a group of its own: a compiler has processes,
-    too. With `in_own_group` false they stay in this process's group, for whoever started that to end."""
+    """C compilers that this process runs, each the leader of a process group, as a compiler starts processes.
+
+    With `in_own_group` false they stay in this process's group, so that its parent can end them.
+    """
 
     def __init__(self) -> None:
         self.running: set[subprocess.Popen[Any]] = set()
@@ -129,13 +133,13 @@ _compilers = _Compilers()
 
 
 def stay_in_group() -> None:
-    """Compilers that this process starts stay in its process group."""
+    """Let compilers that this process starts stay in its process group."""
     _compilers.in_own_group = False
 
 
 @contextlib.contextmanager
 def running(process: subprocess.Popen[Any]) -> Iterator[None]:
-    """`end_compilers` ends this process, the leader of its group, too."""
+    """Let `end_compilers` also end this process, the leader of a process group, during the block."""
     _compilers.running.add(process)
     try:
         if _compilers.ended:
@@ -156,7 +160,7 @@ def _start(command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def check(process: subprocess.Popen[str], what: str) -> None:
-    """Waits for a C compiler; CompileError with its words if it failed."""
+    """Wait for a C compiler; raises CompileError with its output if it failed."""
     _, errors = process.communicate()
     _compilers.running.discard(process)
     if C_LIMIT.search(errors):
@@ -167,7 +171,7 @@ def check(process: subprocess.Popen[str], what: str) -> None:
 
 @atexit.register
 def end_compilers() -> None:
-    """Ends what this process has compiled, and would still begin to compile, for nothing when it ends."""
+    """End all running compilers of this process, and those that start later, as nobody waits for them."""
     _compilers.ended = True
     for process in tuple(_compilers.running):
         with contextlib.suppress(ProcessLookupError):
@@ -178,13 +182,13 @@ def end_compilers() -> None:
 
 
 def mark_used(entry: Path) -> None:
-    """Keeps a cache entry from being forgotten."""
+    """Mark a cache entry as used now, so that `forget_unused` leaves it."""
     with contextlib.suppress(OSError):
         os.utime(entry)
 
 
 def forget_unused(cache: Path) -> None:
-    """Removes cache entries that nobody has used for a long time."""
+    """Remove cache entries that have not been used for UNUSED_DAYS."""
     oldest = time.time() - UNUSED_DAYS * 86400
     for entry in cache.iterdir():
         with contextlib.suppress(OSError):
@@ -193,7 +197,7 @@ def forget_unused(cache: Path) -> None:
 
 
 def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
-    """Makes `entry` exist with these files. Whoever comes first wins; all would write the same."""
+    """Make `entry` exist with these files. The first process to do so wins; all would write the same."""
     entry.parent.mkdir(parents=True, exist_ok=True)
     forget_unused(entry.parent)
     staging = Path(tempfile.mkdtemp(prefix=".new-", dir=entry.parent))
@@ -213,13 +217,13 @@ def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
 
 
 def compile_file(source: Path, target: Path, flags: Sequence[str]) -> subprocess.Popen[str]:
-    """Begins to make an object of a C file that includes the runtime's headers; `check` waits for it."""
+    """Begin to compile a C file that includes the runtime's headers to an object; `check` waits for it."""
     options = [*FLAGS, *_werror(), *flags, "-I", str(RUNTIME)]
     return _start([compiler(), *options, "-c", str(source), "-o", str(target)])
 
 
 def compile_shared(source: str, target: Path, runtime: RuntimeBuild, *, sanitize: bool, quick: bool) -> None:
-    """Compiles generated C and links it with the runtime."""
+    """Compile generated C and link it with the runtime."""
     extra = SANITIZE_FLAGS if sanitize else ()
     with tempfile.TemporaryDirectory() as directory:
         program, made = Path(directory) / "program.c", Path(directory) / "program.o"

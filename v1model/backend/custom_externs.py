@@ -1,8 +1,8 @@
-"""Calls of externs that the user has written in C, and the objects of each switch.
+"""Calls of externs that the user has written in C, and each switch's objects of them.
 
-A P4 value of up to 64 bits is a uint64_t in C, of up to 128 bits a u128, a wider one its big-endian
-bytes; `out` and `inout` arguments are pointers. int<W> are their W bits. Functions are `p4_NAME`;
-an object of type T is a `void *` from `p4_T_new`, handed to `p4_T_METHOD` and in the end `p4_T_free`.
+A P4 value of up to 64 bits is a uint64_t in C, of up to 128 bits a u128, a wider one its big-endian bytes;
+`out` and `inout` arguments are pointers. An int<W> is its W bits. Functions are `p4_NAME`. An object of type
+T is a `void *` from `p4_T_new`, passed to `p4_T_METHOD` and at the end to `p4_T_free`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def call(writer: Writer, statement: ir.CustomCall) -> None:
 
 
 def objects(unit: Unit) -> Iterator[str]:
-    """Yield what makes and frees each object, and the table of both for the runtime."""
+    """Yield C that makes each object, and the runtime's table of functions that make and free them."""
     for number, made in enumerate(unit.program.custom_objects):
         arguments = ", ".join(f"UINT64_C({argument.value})" for argument in made.arguments)
         yield f"static void *custom_new_{number}(void) {{ return p4_{made.type}_new({arguments}); }}"

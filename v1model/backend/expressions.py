@@ -1,7 +1,7 @@
 """C expressions for IR expressions.
 
-A Bits up to 128 bits and a Bool become C integers, a wider Bits a pointer to its bytes, an aggregate
-an lvalue. What needs a statement of its own (an aggregate's construction, a parser's bounds check) is
+A Bits up to 128 bits and a Bool become C integers, a wider Bits a pointer to its bytes, an aggregate an
+lvalue. Parts that need a statement of their own (an aggregate's construction, a parser's bounds check) are
 emitted before the statement that is being generated: IR expressions have no side effects.
 """
 
@@ -28,7 +28,7 @@ SHARED = ("headers", "metadata", "standard_metadata")
 
 
 class Expressions:
-    """Translates expressions inside one C function. `phv` is how the function names its struct phv."""
+    """Translator of expressions inside one C function, in which `phv` is the name of its struct phv."""
 
     def __init__(self, function: Function, phv: str = "p") -> None:
         self._function = function
@@ -78,7 +78,7 @@ class Expressions:
     # --- values ------------------------------------------------------------------------------
 
     def value(self, expression: ir.Expr) -> str:
-        """Return a C expression for a value; integers come parenthesised and as wide as they compute."""
+        """Return a C expression for a value; integers are in parentheses, in the type of the computation."""
         match expression:
             case ir.Const(value, value_type):
                 return self._constant(value, value_type)
@@ -215,7 +215,7 @@ def _stack(expression: ir.Expr) -> ir.Stack:
 
 
 def _widened(place: str, value_type: ir.Type) -> str:
-    """An integer read from its storage, in the type that it is computed with."""
+    """Return C that reads an integer from its storage, in the type of the computation."""
     if isinstance(value_type, ir.Bits) and value_type.width <= NARROW_BITS:
         return f"(uint64_t){place}"
     return place

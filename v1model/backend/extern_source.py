@@ -1,4 +1,4 @@
-"""The user's C file that implements a program's own externs."""
+"""C file in which the user implements a program's own externs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExternSource:
-    """It becomes part of the program's C, so that the C compiler can inline it; its errors name `path`."""
+    """Text of the user's C file.
+
+    It becomes part of the program's C, so that the C compiler can inline it; its errors name `path`.
+    """
 
     path: str
     code: str

@@ -1,4 +1,4 @@
-"""v1model's extern functions and methods, as simple_switch does them."""
+"""C for v1model's extern functions and methods, with simple_switch's behaviour."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _index(writer: Writer, index: ir.Expr) -> None:
 def _register_read(
     writer: Writer, instance: ir.ExternInstance, number: int, arguments: Sequence[ir.Expr]
 ) -> None:
-    """Out of range the destination stays as it is."""
+    """Emit a register's read; with an index out of range the destination keeps its value."""
     result, index = arguments
     _index(writer, index)
     cell = _register_cell(writer, instance, number)
@@ -99,7 +99,7 @@ def _execute_meter(
         writer.assign_integer(result, colour)
 
 
-# The direct forms' methods do nothing: a hit counts and meters by itself (tables.py).
+# The direct forms' methods emit nothing: a hit counts and meters by itself (tables.py).
 METHODS: dict[tuple[str, str], Callable[[Writer, ir.ExternInstance, int, Sequence[ir.Expr]], None]] = {
     ("register", "read"): _register_read,
     ("register", "write"): _register_write,
@@ -112,7 +112,7 @@ METHODS: dict[tuple[str, str], Callable[[Writer, ir.ExternInstance, int, Sequenc
 
 
 def _hash(writer: Writer, statement: ir.ExternCall) -> None:
-    """result = base + hash % max, in 64 bits; a max of 0 counts as 1."""
+    """Emit result = base + hash % max in 64 bits; a max of 0 counts as 1."""
     result, algorithm, base, data, maximum = statement.arguments
     value = hash_of(writer, writer.unit.algorithm(algorithm), data)
     emit = writer.function.emit
@@ -141,7 +141,7 @@ def _checksum(writer: Writer, statement: ir.ExternCall) -> None:
 
 
 def _random(writer: Writer, statement: ir.ExternCall) -> None:
-    """Uniform in low..high; nothing happens if low > high."""
+    """Emit a uniform random number in low..high; nothing happens if low > high."""
     result, low, high = statement.arguments
     emit = writer.function.emit
     emit(f"uint64_t low = {integer(writer, low)}, high = {integer(writer, high)};")
@@ -165,7 +165,7 @@ def _keep(writer: Writer, statement: ir.ExternCall) -> int:
 
 
 def root(expression: ir.Expr) -> str:
-    """Return the variable that an l-value is part of."""
+    """Return the name of the variable that an l-value is part of, "" if there is none."""
     while not isinstance(expression, ir.Var):
         if not isinstance(expression, ir.Member | ir.Index | ir.Slice):
             return ""
@@ -194,7 +194,7 @@ def _truncate(writer: Writer, statement: ir.ExternCall) -> None:
 
 
 def _digest(writer: Writer, statement: ir.ExternCall) -> None:
-    """The sample leaves when ingress is over, with the values of now: p4c copies the arguments."""
+    """Emit a digest call: it stores the values of now, as p4c does; the sample leaves after ingress."""
     leaves = [_capture(writer, leaf) for leaf in fieldlist.fields(statement.arguments[1])]
     writer.unit.digest_calls.append((writer.unit.digest_number(statement.instance), tuple(leaves)))
     writer.function.emit(f"job->digest_site = {len(writer.unit.digest_calls)};")
@@ -212,7 +212,7 @@ def _capture(writer: Writer, leaf: ir.Expr) -> ir.Expr:
 
 
 def _assert(writer: Writer, statement: ir.ExternCall) -> None:
-    """Where simple_switch aborts the process, the packet is dropped and the failure logged."""
+    """Emit an assertion: it drops the packet and logs the failure, where simple_switch ends the process."""
     where = f" at {statement.span.file}:{statement.span.line}" if statement.span else ""
     message = LogMessage(f"{statement.name} failed{where}", is_failure=True)
     with writer.function.block(f"if (!{writer.expressions.condition(statement.arguments[0])})"):

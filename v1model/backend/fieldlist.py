@@ -1,4 +1,4 @@
-"""Field lists: values laid one behind the other as bits, for hashes, checksums and digests."""
+"""Field lists: values laid out as consecutive bits, for hashes, checksums and digests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fields(expression: ir.Expr) -> Iterator[ir.Expr]:
 
 
 def owner(expression: ir.Expr) -> ir.Expr | None:
-    """Return the header that a field lies in, or None: a header that is not valid has no fields to hash."""
+    """Return the header that a field lies in, or None. An invalid header has no fields to hash."""
     while isinstance(expression, ir.Member):
         expression = expression.base
         if isinstance(expression.type, ir.Header):
@@ -48,7 +48,7 @@ def owner(expression: ir.Expr) -> ir.Expr | None:
 
 @dataclass(frozen=True, slots=True)
 class FieldList:
-    """A byte buffer in the generated function; `length` is a C expression, in bytes."""
+    """Byte buffer in a generated function; `length` is a C expression for its bytes."""
 
     data: str
     length: str
@@ -57,11 +57,11 @@ class FieldList:
 def serialize(
     function: Function, expressions: Expressions, value: ir.Expr, name: str, summed: str | None = None
 ) -> FieldList:
-    """Emits code that lays out `value`. As in simple_switch, fields of invalid headers are left out
-    and the last byte is filled up with zero bits.
+    """Emit code that lays out `value`.
 
-    For a checksum, `summed` names a C variable that the sums of large fields are added to. They are
-    summed where they lie and not laid out: the order does not matter to a sum of 16-bit words.
+    As in simple_switch, fields of invalid headers are left out and the last byte is padded with zero bits.
+    For a checksum, `summed` names a C variable to which the sums of large fields are added. These fields are
+    not laid out: the order does not matter to a sum of 16-bit words.
     """
     items = list(fields(value))
     owners = [owner(item) for item in items]
@@ -96,7 +96,7 @@ def _by_bytes(
     buffer: str,
     summed: str | None,
 ) -> FieldList:
-    """Every header's fields begin at a byte: one packing for each header."""
+    """Emit one packing for each header, if every header's fields begin at a byte."""
     length = function.name("length")
     function.emit(f"uint32_t {length} = 0;")
     for header, group in groups:

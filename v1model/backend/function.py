@@ -18,7 +18,7 @@ INDENT = "    "
 
 
 class Function:
-    """Collects the body of a C function; `text` puts the declarations in front of it."""
+    """Collector of the body of a C function; `text` puts the declarations before it."""
 
     def __init__(self, unit: Unit, signature: str, *, is_parser: bool = False) -> None:
         self.unit, self.signature, self.is_parser = unit, signature, is_parser
@@ -38,7 +38,7 @@ class Function:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """`head {` ... `}`, or a bare block for head ""."""
+        """Write `head {` ... `}` around the lines of the block; a bare block for head ""."""
         self.emit(f"{head} {{".lstrip())
         self._depth += 1
         yield
@@ -55,8 +55,7 @@ class Function:
     # --- names -----------------------------------------------------------------------------------
 
     def declare(self, variable: ir.Var) -> None:
-        """Declare a local of the P4 block. It starts as 0, so that what a program leaves unset is not
-        random."""
+        """Declare a local of the P4 block. It starts as 0, so that unset variables are not random."""
         name = self._names.unique(f"l_{variable.name}")
         self._variables[variable.name] = name
         initial = "0" if self.unit.types.is_scalar(variable.type) else "{0}"
@@ -76,7 +75,7 @@ class Function:
         return name
 
     def iterations(self) -> str:
-        """Return the variable that counts the iterations of the function's loops."""
+        """Return the name of the C variable that counts the iterations of the function's loops."""
         if not self._iterations:
             self._iterations = self._names.unique("iterations")
             self._declarations.append(f"uint32_t {self._iterations} = 0;")
@@ -89,7 +88,7 @@ class Function:
     # --- jumps -----------------------------------------------------------------------------------
 
     def label(self, label: str) -> None:
-        """Places a label; one that nothing jumps to is left out."""
+        """Place a label; one without a jump to it is left out."""
         self.emit(f"{label}: ;")
 
     def goto(self, label: str) -> str:
@@ -97,7 +96,9 @@ class Function:
         return f"goto {label};"
 
     def check(self, failure: str, error: str) -> None:
-        """In a parser, stop with `error` if the C condition `failure` holds. Elsewhere there is no error to
-        raise, and the checked access stays inside its array anyway."""
+        """Emit, in a parser, a stop with `error` if the C condition `failure` holds.
+
+        Elsewhere P4 raises no error, and the checked access stays inside its array anyway.
+        """
         if self.is_parser:
             self.emit(f"if ({failure}) {{ error = {self.unit.error(error)}; {self.goto('done')} }}")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from v1model import ir
     from v1model.backend.writer import Writer
 
-# Algorithms over plain bytes: the C call up to the bytes. The custom CRCs by default.
+# Algorithms over plain bytes: the C call up to the bytes; for custom CRCs with default parameters.
 HASHES = {
     "crc32": "hash_crc32(&sw->crc32, ",
     "crc32_custom": "hash_crc32(&sw->crc32, ",
@@ -25,7 +25,7 @@ CUSTOM_CRC_BITS = {"crc16_custom": 16, "crc32_custom": 32}
 
 
 def hash_of(writer: Writer, algorithm: str, value: ir.Expr, *, with_payload: bool = False) -> str:
-    """Emits the field list; a C expression for its hash, a uint64_t."""
+    """Emit the field list and return a C expression for its hash, a uint64_t."""
     function = writer.function
     if algorithm == "random":
         return "next_random(sw)"
@@ -48,7 +48,10 @@ def hash_of(writer: Writer, algorithm: str, value: ir.Expr, *, with_payload: boo
 
 
 def _call(writer: Writer, algorithm: str, data: str, length: str) -> str:
-    """The call over plain bytes. A custom CRC has the parameters that the control plane gave, if it did."""
+    """Return the call over plain bytes.
+
+    A custom CRC uses the control plane's parameters once they are set.
+    """
     usual = f"{HASHES[algorithm]}{data}, {length})"
     if algorithm not in CUSTOM_CRC_BITS:
         return usual
@@ -57,7 +60,7 @@ def _call(writer: Writer, algorithm: str, data: str, length: str) -> str:
 
 
 def integer(writer: Writer, value: ir.Expr) -> str:
-    """Return the low 64 bits of any Bits."""
+    """Return C for the low 64 bits of any Bits."""
     code = writer.expressions.value(value)
     if is_wide(value.type):
         code = f"wide_low128({code}, {value_width(value.type)})"

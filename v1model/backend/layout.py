@@ -1,7 +1,7 @@
-"""How values lie in memory: what the generated C and the Python side must agree on.
+"""Layout of values in memory, on which the generated C and the Python side must agree.
 
-bit<N> and int<N> up to 64 bits are the next larger uintN_t, up to 128 bits unsigned __int128 (both
-in the machine's order, little-endian), wider ones big-endian byte arrays as on the wire.
+bit<N> and int<N> up to 64 bits are the next larger uintN_t, up to 128 bits unsigned __int128 (both in the
+machine's order, little-endian), wider ones big-endian byte arrays as on the wire.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_BITS = 65536  # WIDE_MAX_BITS in runtime/wide.h
 
 
 def value_width(value_type: ir.Type) -> int:
-    """Bits of a Bits or Bool."""
+    """Return the width in bits of a Bits or Bool."""
     if isinstance(value_type, ir.Bool):
         return 1
     assert isinstance(value_type, ir.Bits), value_type
@@ -36,25 +36,25 @@ def is_wide(value_type: ir.Type) -> bool:
 
 
 def is_large(value_type: ir.Type) -> bool:
-    """Return whether a value is worth cache lines of its own, and no needless copy."""
+    """Return whether a value is large enough to be aligned to cache lines and not to be copied needlessly."""
     return isinstance(value_type, ir.Bits) and value_type.width >= LARGE_BITS and value_type.width % 16 == 0
 
 
 def wire_bytes(width: int) -> int:
-    """Whole bytes that hold `width` bits."""
+    """Return the number of whole bytes that hold `width` bits."""
     return (width + 7) // 8
 
 
 @cache
 def storage_bytes(width: int) -> int:
-    """Return bytes of the C variable for a value of `width` bits."""
+    """Return the bytes of the C variable for a value of `width` bits."""
     if width > INTEGER_BITS:
         return wire_bytes(width)
     return next(size for size in (1, 2, 4, 8, 16) if width <= size * 8)
 
 
 def to_storage(value: int, width: int) -> bytes:
-    """Return a value as the C variable holds it."""
+    """Return a value as the bytes of its C variable."""
     return value.to_bytes(storage_bytes(width), "big" if width > INTEGER_BITS else sys.byteorder)
 
 
@@ -64,8 +64,10 @@ def from_storage(data: bytes, width: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One Bits, Bool or Varbit inside a header: the names that lead to it and where it begins, in
-    bits (after a varbit: as if that were empty)."""
+    """A Bits, Bool or Varbit inside a header, with its path of names and its offset in bits.
+
+    After a varbit, offsets are those with an empty varbit.
+    """
 
     path: tuple[str, ...]
     type: ir.Type
@@ -87,12 +89,12 @@ def leaves(
 
 
 def fixed_width(field_type: ir.Type) -> int:
-    """Bits on the wire, a varbit counting nothing."""
+    """Return the bits on the wire; a varbit counts as 0."""
     return 0 if isinstance(field_type, ir.Varbit) else value_width(field_type)
 
 
 def header_bits(header: ir.Header) -> int:
-    """Bits of a header on the wire, but for what its varbit holds."""
+    """Return the bits of a header on the wire, without its varbit."""
     return sum(fixed_width(leaf.type) for leaf in leaves(header.fields))
 
 
@@ -106,7 +108,7 @@ def max_header_bytes(header: ir.Header) -> int:
 
 
 def emit_bytes(value_type: ir.Type) -> int:
-    """Return the most that packet.emit of a value of this type appends."""
+    """Return the bytes that packet.emit of a value of this type appends at most."""
     match value_type:
         case ir.Header():
             return max_header_bytes(value_type)
@@ -120,7 +122,7 @@ def emit_bytes(value_type: ir.Type) -> int:
 
 
 def arguments_bytes(params: Sequence[ir.ActionParam]) -> int:
-    """Return bytes of an action's packed argument structure."""
+    """Return the bytes of an action's packed argument structure."""
     return sum(storage_bytes(param.type.width) for param in params)
 
 

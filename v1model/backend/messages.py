@@ -1,4 +1,4 @@
-"""Messages of log_msg: what is laid out in an event, and how the reader is to show it."""
+"""Messages of log_msg: the layout of their values in an event, and how a reader shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def log_msg(writer: Writer, statement: ir.ExternCall) -> None:
-    """Emit a message with the values of its list; headers, structs and what they hold in whole."""
+    """Emit a message with the values of its list; headers and structs with all their fields."""
     text, *rest = statement.arguments
     if not isinstance(text, ir.Const):
         raise UnsupportedError("log_msg of a string that is not known at compile time", statement.span)
@@ -37,7 +37,7 @@ def emit(writer: Writer, message: LogMessage, items: Sequence[wire.Item] = ()) -
 
 
 def _listed(argument: ir.Expr) -> Iterator[ir.Expr]:
-    """The values that the places {} stand for: the elements of a list or struct, or the one value."""
+    """Yield the values for the places {}: the elements of a list or struct, or the one value."""
     if isinstance(argument.type, ir.Struct):
         yield from (part for _, part in _parts(argument))
     else:
@@ -45,7 +45,7 @@ def _listed(argument: ir.Expr) -> Iterator[ir.Expr]:
 
 
 def _logged(writer: Writer, value: ir.Expr, items: list[wire.Item]) -> Logged:
-    """How to show a value; its numbers are added to `items` in the same order."""
+    """Return how to show a value, and append its numbers to `items` in the same order."""
     match value.type:
         case ir.String() if isinstance(value, ir.Const):
             return str(value.value)
@@ -73,7 +73,7 @@ def _all(writer: Writer, value: ir.Expr, items: list[wire.Item]) -> tuple[tuple[
 
 
 def _parts(value: ir.Expr) -> Iterator[tuple[str, ir.Expr]]:
-    """The fields, members or elements of a composite value, by name."""
+    """Yield the fields, members or elements of a composite value with their names."""
     type_ = value.type
     if isinstance(type_, ir.Stack):
         for index in range(type_.size):

@@ -11,20 +11,23 @@ def identifier(name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Return a C comment; whatever is in `text` can't end it, nor begin a line of its own."""
+    """Return a C comment; nothing in `text` can end it or begin a line of its own."""
     return f"/* {re.sub(r'[^ -~]', ' ', text).replace('*/', '* /')} */"
 
 
 def string(text: str) -> str:
-    """Return a C string literal of the text in UTF-8. All but letters, digits and a few signs are octal
-    escapes, so that nothing in it ends the literal or the line, or means anything to the preprocessor."""
+    """Return a C string literal of the text in UTF-8.
+
+    All characters except letters, digits and a few signs become octal escapes. So nothing in the text ends
+    the literal or the line, or has a meaning to the preprocessor.
+    """
     data = text.encode("utf-8", "replace")
     escaped = re.sub(rb"[^A-Za-z0-9_.$ -]", lambda match: b"\\%03o" % match[0][0], data)
     return f'"{escaped.decode()}"'
 
 
 class Namer:
-    """Gives every wanted name a C identifier of its own."""
+    """Source of unique C identifiers for wanted names."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""The C file of a program: declarations, the six blocks, and the description for the runtime."""
+"""C file of a program: declarations, the six blocks, and the description for the runtime."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A C file, what the numbers in its messages and traces stand for, and the bits of its custom CRCs."""
+    """C file, with what the numbers in its messages and traces stand for, and the bits of its custom CRCs."""
 
     source: str
     messages: tuple[LogMessage, ...]
@@ -39,8 +39,10 @@ class Generated:
 def generate(
     program: ir.Program, externs: ExternSource | None = None, tracing: Tracing = Tracing.OFF
 ) -> Generated:
-    """Return the C of a program. Equal programs give equal text. `externs`: the user's C for externs that are
-    not v1model's."""
+    """Return the C of a program; equal programs give equal text.
+
+    `externs` is the user's C for externs that are not v1model's.
+    """
     unit = Unit(program, tracing)
     types = unit.types
     shared = [
@@ -75,7 +77,7 @@ def generate(
 
 
 def _emitted_bytes(statements: Sequence[ir.Stmt]) -> int:
-    """The most that a deparser's statements append."""
+    """Return the bytes that a deparser's statements append at most."""
     total = 0
     for statement in statements:
         match statement:
@@ -140,12 +142,12 @@ def _description(unit: Unit) -> Iterator[str]:
 
 
 def digest_bytes(digest: ir.Digest) -> int:
-    """Return bytes of one sample as the runtime hands it over."""
+    """Return the bytes of one sample as the runtime passes it."""
     return sum(wire_bytes(value_width(field_type)) for field_type in digest_fields(digest))
 
 
 def digest_fields(digest: ir.Digest) -> list[ir.Type]:
-    """Yield the types of a sample's values, nested structs and headers flattened."""
+    """Return the types of a sample's values, with nested structs and headers flattened."""
 
     def flatten(value_type: ir.Type) -> Iterator[ir.Type]:
         if isinstance(value_type, ir.Struct | ir.Header):
@@ -158,7 +160,7 @@ def digest_fields(digest: ir.Digest) -> list[ir.Type]:
 
 
 def profile_data_bytes(program: ir.Program, profile: ir.ExternInstance) -> int:
-    """Room for the arguments of any member of the profile."""
+    """Return the bytes that hold the arguments of any member of the profile, a multiple of 8."""
     users = [table for table in program.tables if table.implementation == profile.name]
     names = {action.action for table in users for action in table.actions}
     largest = max(

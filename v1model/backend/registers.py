@@ -1,7 +1,8 @@
-"""Where the cells of registers lie in memory.
+"""Layout of registers' cells in memory.
 
-Values wider than a register's widest cell are spread over several arrays and read at one index. Their
-cells lie side by side, so that such a value is one piece of memory and not one miss or more an array.
+P4 programs spread values wider than a register's widest cell over several arrays and read them at one index.
+The cells of such arrays lie side by side: the value is one piece of memory, and costs no cache miss for each
+array.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RegisterLayout:
-    """Where a register's cells lie in memory that it may share with the registers before it."""
+    """Place of a register's cells in memory that it may share with the registers before it."""
 
     offset_bytes: int
-    """Where its first cell begins; 0 if no other register lies before it in this memory."""
+    """Bytes before its first cell; 0 if no other register lies before it in this memory."""
     stride_bytes: int
-    """From one cell to the next."""
+    """Bytes from one cell to the next."""
 
 
 def layouts(registers: Sequence[ir.ExternInstance]) -> list[RegisterLayout]:
-    """Return each register's layout: neighbours with as many cells, all of them byte arrays, share memory."""
+    """Return each register's layout: neighbours of equal size whose cells are byte arrays share memory."""
     found: list[RegisterLayout] = []
     for _, group in groupby(enumerate(registers), lambda numbered: _shares(*numbered)):
         cells = [cell_bytes(register) for _, register in group]

@@ -1,5 +1,4 @@
-"""The runtime's objects, which all programs share: from the cache, or compiled while the program is still
-being read."""
+"""Objects of the runtime, which all programs share: from the cache, or compiled while the program is read."""
 
 from __future__ import annotations
 
@@ -22,7 +21,10 @@ FUZZ_LOOP = building.PACKAGE / "fuzz" / "loop.c"
 
 
 class RuntimeBuild:
-    """Begins when it is made. `quick`: objects that are there sooner, unless the cache has the full ones."""
+    """Build of the runtime's objects, which begins at construction.
+
+    `quick` makes objects that are ready sooner, unless the cache has the full ones.
+    """
 
     def __init__(self, *, sanitize: bool = False, quick: bool = False) -> None:
         self._sources = sorted(building.RUNTIME.glob("*.c")) + ([FUZZ_LOOP] if sanitize else [])
@@ -33,11 +35,11 @@ class RuntimeBuild:
         if self._is_cached():
             building.mark_used(self._entry)
             self._made.set_result(self._cached())
-        else:  # a daemon: a program that is refused meanwhile ends the process at once
+        else:  # a daemon, so that the process can end at once if the program is refused
             Thread(target=self._make, name="runtime-build", daemon=True).start()
 
     def objects(self) -> list[Path]:
-        """Waits for them; CompileError if the C compiler failed."""
+        """Wait for the objects and return their paths; raises CompileError if the C compiler failed."""
         return self._made.result()
 
     @property
@@ -48,7 +50,7 @@ class RuntimeBuild:
         return [self._entry / f"{source.stem}.o" for source in self._sources]
 
     def _is_cached(self) -> bool:
-        """Whether they are there, and are what was put there."""
+        """Return whether the objects exist with their checksum."""
         try:
             return _checksum(self._cached()) == (self._entry / CHECKSUM).read_bytes()
         except OSError:
@@ -68,7 +70,7 @@ class RuntimeBuild:
             self._made.set_exception(error)
 
     def _compile_all(self, made: list[Path]) -> None:
-        """As many at a time as there are cores."""
+        """Compile all sources, as many at a time as there are cores."""
         running: deque[tuple[Popen[str], str]] = deque()
         for source, target in zip(self._sources, made, strict=True):
             if len(running) >= len(os.sched_getaffinity(0)):

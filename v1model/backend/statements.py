@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Statements(Writer):
-    """Generates the statements of one block into its function."""
+    """Generator of one block's statements into its function."""
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
@@ -70,7 +70,9 @@ class Statements(Writer):
                 custom_externs.call(self, statement)
 
     def _set_valid(self, header: ir.Expr, *, valid: bool) -> None:
-        """As simple_switch: a header that becomes valid is 0, and the length register follows."""
+        """Emit setValid or setInvalid as simple_switch: a header that becomes valid is 0; packet_length
+        follows.
+        """
         header_type = header.type
         if not isinstance(header_type, ir.Header):
             raise UnsupportedError("setValid and setInvalid need a header")
@@ -99,7 +101,7 @@ class Statements(Writer):
                 self.body(statement.otherwise)
 
     def _switch(self, statement: ir.Switch) -> None:
-        """A chain of comparisons: works for any width, and the C compiler makes a jump table of it."""
+        """Emit a chain of comparisons, which works for any width; the C compiler makes a jump table of it."""
         subject = self.function.temporary(statement.subject.type)
         self.function.emit(self.expressions.store(subject, statement.subject))
         end = self.function.name("switch_end")
@@ -122,7 +124,7 @@ class Statements(Writer):
             self._labels[label] = outer
 
     def _loop(self, body: Sequence[ir.Stmt]) -> None:
-        """All loops of a function have one count, for those inside loops multiply."""
+        """Emit a loop; all loops of a function share one limit, because nested counts would multiply."""
         count = self.function.iterations()
         with self.function.block("for (;;)"):
             if self.function.is_parser:
@@ -148,7 +150,7 @@ class Statements(Writer):
             if varbit is not None:
                 bits = self.expressions.value(statement.varbit_bits) if statement.varbit_bits else "0"
                 emit(f"uint64_t varbit_bits = {bits};")
-                # simple_switch takes it as an int: the largest stands for what is larger.
+                # simple_switch takes it as an int, so larger values fail.
                 check("varbit_bits % 8 != 0 || varbit_bits > INT32_MAX", "ParserInvalidArgument")
                 length, argument = f"{fixed_bytes} + varbit_bits / 8", ", (uint32_t)varbit_bits"
             check(f"job->length - offset < {length}", "PacketTooShort")
@@ -201,12 +203,12 @@ class Statements(Writer):
                 raise UnsupportedError("only headers can be emitted")
 
     def _check_room(self, size_bytes: int) -> None:
-        """Outside of loops what is emitted has its room reserved (`program.py`)."""
+        """Emit a check of space inside a loop; outside of loops the space is reserved (`program.py`)."""
         with self.function.block(f"if (out - start + {size_bytes} > {LOOP_EMIT_BYTES})"):
             self.abort("DROPPED_OVERSIZE")
 
     def _shift(self, stack: ir.Expr, count: int) -> None:
-        """push_front and pop_front: what is shifted in is invalid."""
+        """Emit push_front or pop_front; the elements that are shifted in are invalid."""
         assert isinstance(stack.type, ir.Stack)
         size, place = stack.type.size, self.expressions.place(stack)
         by = min(abs(count), size)

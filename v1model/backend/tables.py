@@ -27,7 +27,7 @@ def match_keys(table: ir.Table) -> list[ir.Key]:
 
 
 def match_kind(table: ir.Table) -> str:
-    """Return the runtime's enum match_kind."""
+    """Return the name of the runtime's enum match_kind."""
     kinds = {key.match_kind for key in match_keys(table)}
     if not kinds:
         return "MATCH_NONE"
@@ -41,7 +41,7 @@ def key_bytes(table: ir.Table) -> int:
 
 
 def argument_structs(unit: Unit) -> list[str]:
-    """struct args_<action>: what an entry holds for the action, packed."""
+    """Return the packed struct args_<action> of each action with parameters: the data of its entries."""
     lines = []
     for number, action in enumerate(unit.program.actions):
         if action.params:
@@ -55,7 +55,7 @@ def argument_structs(unit: Unit) -> list[str]:
 
 
 def apply(writer: Writer, statement: ir.ApplyTable, run: Run) -> None:
-    """`run` writes the statements of an action."""
+    """Emit the application of a table; `run` writes the statements of an action."""
     unit, function = writer.unit, writer.function
     number = unit.tables[statement.table]
     table = unit.program.tables[number]
@@ -89,21 +89,21 @@ def _lookup(writer: Writer, table: ir.Table) -> None:
 
 
 def lookup(table: ir.Table, place: str, key: str) -> str:
-    """C for the entry (or NULL) that a packed key finds in the runtime's table at `place`."""
+    """Return C for the entry (or NULL) that a packed key finds in the runtime's table at `place`."""
     if match_kind(table) == "MATCH_EXACT":
         return f"table_lookup_exact({place}, {key}, {key_bytes(table)})"
     return f"table_lookup_best_{key_bytes(table)}({place}, {key})"
 
 
 def lookups(unit: Unit) -> list[str]:
-    """Return the lookup functions that `lookup` names."""
+    """Return the definitions of the lookup functions that `lookup` uses."""
     tables = [*unit.program.tables, *(table for table, _ in unit.value_sets.values())]
     sizes = {key_bytes(table) for table in tables if match_kind(table) not in ("MATCH_EXACT", "MATCH_NONE")}
     return [f"LOOKUP_BEST({size})" for size in sorted(sizes)]
 
 
 def _key_item(writer: Writer, expression: ir.Expr) -> wire.Item:
-    """A key field in whole bytes; simple_switch takes 0 for a field of an invalid header."""
+    """Return a key field in whole bytes; it is 0 if its header is invalid, as in simple_switch."""
     width = value_width(expression.type)
     value = writer.expressions.value(expression)
     header = fieldlist.owner(expression)
@@ -115,7 +115,7 @@ def _key_item(writer: Writer, expression: ir.Expr) -> wire.Item:
 
 
 def _before_action(writer: Writer, table: ir.Table) -> None:
-    """What a hit does on its own: counters, ages, meters."""
+    """Emit the effects of a hit before the action: counters, ages, meters."""
     function, unit = writer.function, writer.unit
     kinds = {unit.externs[name][0].kind: unit.externs[name][0] for name in table.direct}
     meter = kinds.get("direct_meter")
@@ -132,7 +132,7 @@ def _before_action(writer: Writer, table: ir.Table) -> None:
 
 
 def _resolve_member(writer: Writer, table: ir.Table) -> None:
-    """From an entry to the member of the action profile that it names, or that its group yields."""
+    """Emit the step from an entry to its member of the action profile, or the one that its group chooses."""
     function, unit = writer.function, writer.unit
     instance, number = unit.externs[table.implementation]
     with function.block("if (entry->kind != TARGET_ACTION)"):
@@ -172,7 +172,7 @@ def _run_action(writer: Writer, index: int, action: ir.TableAction, run: Run) ->
 
 
 def describe(unit: Unit) -> list[str]:
-    """Return the table_spec of every table, and of every value set behind them."""
+    """Return the table_spec of every table, followed by those of the value sets."""
     fields: list[str] = []
     specs: list[str] = []
     for number, table in enumerate([*unit.program.tables, *(table for table, _ in unit.value_sets.values())]):
@@ -213,12 +213,12 @@ def _spec(unit: Unit, number: int, table: ir.Table) -> str:
 
 
 def table_size(table: ir.Table) -> int:
-    """Most entries: as declared, else 1,024; never less than the program's own."""
+    """Return the largest number of entries: as declared, else 1,024; at least the program's own entries."""
     return max(table.size or 1024, len(table.entries))
 
 
 def data_bytes(program: ir.Program, table: ir.Table) -> int:
-    """Room for the arguments of the action with the most, a multiple of 8."""
+    """Return the bytes that hold the arguments of any of the table's actions, a multiple of 8."""
     params = {action.name: action.params for action in program.actions}
     largest = max((arguments_bytes(params[action.action]) for action in table.actions), default=0)
     return (largest + 7) // 8 * 8

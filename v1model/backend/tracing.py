@@ -1,4 +1,4 @@
-"""C that tells what a packet does: for programs that are compiled to be traced, and only those."""
+"""C that reports what a packet does, in programs that are compiled to be traced."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SHARED = ("headers", "metadata", "standard_metadata")
 
 
 class Tracing(StrEnum):
-    """How much of what a packet does a program is compiled to tell."""
+    """Amount of a packet's processing that a program is compiled to report."""
 
     OFF = "off"
-    FRAMES = "frames"  # what came in and left
-    STEPS = "steps"  # parser states, headers, tables, externs, copies, and what left
+    FRAMES = "frames"  # frames that came in and left
+    STEPS = "steps"  # parser states, headers, tables, externs, copies, and frames that left
     ASSIGNMENTS = "assignments"  # those, and every assignment to headers and metadata
 
     def has_steps(self) -> bool:
@@ -31,8 +31,11 @@ class Tracing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TraceSite:
-    """A place in a program that tells when a packet passes. `values`: names and widths in bits, each in
-    whole bytes in the event; `table`: the number of the table, whose key, entry and action follow."""
+    """A place in a program that reports passing packets.
+
+    `values` are names and widths in bits, each in whole bytes in the event. `table` is the number of the
+    table, whose key, entry and action follow.
+    """
 
     kind: str  # state, extract, parsed, control, table, call, assign
     name: str
@@ -51,19 +54,19 @@ def _emit(writer: Writer, site: TraceSite, items: list[wire.Item]) -> None:
 
 
 def step(writer: Writer, kind: str, name: str) -> None:
-    """A state or control that a packet enters, an extern that is called."""
+    """Trace a state or control that a packet enters, or an extern that is called."""
     if writer.unit.tracing.has_steps():
         _emit(writer, TraceSite(kind, name), [])
 
 
 def parsed(writer: Writer) -> None:
-    """The end of the parser, with its error."""
+    """Trace the end of the parser, with its error."""
     if writer.unit.tracing.has_steps():
         _emit(writer, TraceSite("parsed", "", (("error", 32),)), [wire.Item("error", 32)])
 
 
 def extracted(writer: Writer, header: ir.Header, place: str, name: str) -> None:
-    """Trace a header's fields behind its extract; of a varbit its length in bits."""
+    """Trace a header's fields after its extract; of a varbit its length in bits."""
     if not writer.unit.tracing.has_steps():
         return
     values, items = [], []
@@ -80,7 +83,7 @@ def extracted(writer: Writer, header: ir.Header, place: str, name: str) -> None:
 
 
 def assigned(writer: Writer, target: ir.Expr, value_type: ir.Type) -> None:
-    """What a header or metadata field has become."""
+    """Trace the new value of a header or metadata field."""
     if writer.unit.tracing is not Tracing.ASSIGNMENTS or not isinstance(value_type, ir.Bits | ir.Bool):
         return
     name = path(target)
@@ -93,7 +96,7 @@ def assigned(writer: Writer, target: ir.Expr, value_type: ir.Type) -> None:
 
 
 def path(place: ir.Expr) -> str:
-    """Return an l-value as a person would write it."""
+    """Return an l-value in P4's syntax."""
     match place:
         case ir.Var(name=name):
             return name
@@ -113,7 +116,7 @@ def path(place: ir.Expr) -> str:
 
 
 def looked_up(writer: Writer, table: ir.Table, number: int, key_bytes: int, data_bytes: int) -> None:
-    """Behind a lookup: the key, the entry, the action and its arguments."""
+    """Trace a lookup: the key, the entry, the action and its arguments."""
     unit, function = writer.unit, writer.function
     if not unit.tracing.has_steps():
         return

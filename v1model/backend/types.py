@@ -1,5 +1,7 @@
-"""C declarations for the IR's types, with the functions that come with each: comparison, and for
-headers reading from and writing to the wire."""
+"""C declarations for the IR's types, with the functions of each.
+
+Each type has a comparison, and headers have functions that read from and write to the wire.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def _alignment(value_type: ir.Type) -> str:
 
 
 class Types:
-    """Declares each aggregate type once, after the types it is made of."""
+    """Declarer of aggregate types, each once and after the types that it contains."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -34,7 +36,7 @@ class Types:
         self._tags = Namer()
 
     def declaration(self, value_type: ir.Type, name: str) -> str:
-        """`uint16_t name`, `uint8_t name[256]`, `struct h_ethernet name`."""
+        """Return a C declaration such as `uint16_t name`, `uint8_t name[256]` or `struct h_ethernet name`."""
         if isinstance(value_type, ir.Bits | ir.Bool):
             width = value_width(value_type)
             if width > MAX_BITS:
@@ -114,7 +116,7 @@ class Types:
         )
 
     def equal(self, value_type: ir.Type, left: str, right: str) -> str:
-        """Return a C condition for two places of one type."""
+        """Return a C condition that two places of one type are equal."""
         if is_wide(value_type):
             return f"wide_equal({left}, {right}, {value_width(value_type)})"
         if isinstance(value_type, ir.Bits | ir.Bool):
@@ -123,5 +125,5 @@ class Types:
 
     @staticmethod
     def is_scalar(value_type: ir.Type) -> bool:
-        """Return whether C holds it in one integer."""
+        """Return whether C represents the type as one integer."""
         return isinstance(value_type, ir.Bits | ir.Bool) and not is_wide(value_type)

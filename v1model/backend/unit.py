@@ -1,5 +1,8 @@
-"""What the functions of one generated file share: types, constants, and numbers for tables, externs
-and calls whose work is done later (digests, clones, log messages)."""
+"""State that the functions of one generated file share.
+
+It has types, constants, and numbers for tables, externs and calls that take effect later (digests, clones,
+log messages).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from v1model.backend.tracing import TraceSite, Tracing
 from v1model.backend.types import Types
 from v1model.errors import UnsupportedError
 
-# Which of the runtime's arrays holds the instances of a kind of extern.
+# The runtime's array for the instances of each kind of extern.
 ARRAYS = {
     "register": "register",
     "counter": "counter",
@@ -26,7 +29,7 @@ ARRAYS = {
 
 @dataclass(frozen=True, slots=True)
 class LoggedNumber:
-    """A value that a message comes with, in whole bytes."""
+    """Number in a message, in whole bytes."""
 
     width: int
     signed: bool = False
@@ -34,26 +37,28 @@ class LoggedNumber:
 
 @dataclass(frozen=True, slots=True)
 class LoggedVarbit:
-    """A varbit: its length in bits, in four bytes, and as many bytes as it can have."""
+    """Varbit in a message: its length in bits, in four bytes, and as many bytes as it can have."""
 
     max_width: int
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A struct, tuple, header, union or stack: its parts by name. A header begins with a byte that tells
-    whether it is valid."""
+    """Struct, tuple, header, union or stack in a message: its parts by name.
+
+    A header begins with a byte that says whether it is valid.
+    """
 
     parts: tuple[tuple[str, Logged], ...]
     is_header: bool = False
 
 
-Logged = LoggedNumber | LoggedVarbit | LoggedRecord | str  # a string stands as it is
+Logged = LoggedNumber | LoggedVarbit | LoggedRecord | str  # a string is shown as it is
 
 
 @dataclass(frozen=True, slots=True)
 class LogMessage:
-    """A log_msg, assert or assume: `text` with {} for each of `values`."""
+    """Message of log_msg, assert or assume: `text` with {} for each of `values`."""
 
     text: str
     values: tuple[Logged, ...] = ()
@@ -65,7 +70,7 @@ MAX_CUSTOM_CRCS = 64  # CUSTOM_CRCS in runtime/switch.h
 
 @dataclass
 class Unit:
-    """Collected while functions are generated, written out by `program.generate`."""
+    """State collected while functions are generated, and written out by `program.generate`."""
 
     program: ir.Program
     tracing: Tracing = Tracing.OFF
@@ -80,7 +85,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         self.tables = {table.name: number for number, table in enumerate(self.program.tables)}
-        # The runtime keeps a value set as a table behind the program's own.
+        # The runtime stores value sets as tables after the program's own.
         self.value_sets = {
             value_set.name: (value_set.as_table(), number)
             for number, value_set in enumerate(self.program.value_sets, start=len(self.tables))
@@ -96,12 +101,11 @@ class Unit:
         self._wide_constants: dict[tuple[int, int], str] = {}
 
     def instances(self, array: str) -> list[ir.ExternInstance]:
-        """Return the externs that live in one of the runtime's arrays, in order of their numbers."""
+        """Return the externs of one of the runtime's arrays, in order of their numbers."""
         return [instance for instance in self.program.externs if ARRAYS[instance.kind] == array]
 
     def error(self, name: str) -> int:
-        """Return the number of a core error; NoError's for one that the program's core.p4 does not
-        declare."""
+        """Return the number of a core error; that of NoError if the program's core.p4 does not declare it."""
         names = [error.rpartition(".")[2] for error in self.program.errors]
         return names.index(name) if name in names else 0
 
@@ -115,7 +119,7 @@ class Unit:
         return self._wide_constants[key]
 
     def keep_site(self, kept: tuple[ir.Expr, ...]) -> int:
-        """Return a number (from 1) for a call that keeps these l-values in the packet's next life."""
+        """Return a number (from 1) for a call that keeps these l-values in the packet's next pass."""
         self.kept.append(kept)
         return len(self.kept)
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`value`: a C expression, an integer or (wide) a pointer to bytes."""
+    """Value to be packed: a C expression, an integer or (wide) a pointer to bytes, and its width in bits."""
 
     value: str
     width: int
 
 
 def _runs(items: Sequence[Item]) -> list[list[Item]]:
-    """The items in groups that begin and end at a byte, the last one filled up with zero bits."""
+    """Return the items in groups that begin and end at a byte, the last one padded with zero bits."""
     runs: list[list[Item]] = [[]]
     for item in items:
         runs[-1].append(item)
@@ -34,13 +34,16 @@ def _runs(items: Sequence[Item]) -> list[list[Item]]:
 
 
 def is_plain(items: Sequence[Item]) -> bool:
-    """Return whether `pack` writes whole bytes only, whatever was there before."""
+    """Return whether `pack` writes whole bytes only, so that their previous content does not matter."""
     return all(len(run) == 1 or sum(item.width for item in run) <= NARROW_BITS for run in _runs(items))
 
 
 def pack(items: Sequence[Item], to: str) -> list[str]:
-    """Statements that write items one behind the other into `to`, which begins at a byte; unused
-    bits of the last byte become 0. Unless `is_plain`, the bytes must be 0 or all their bits written."""
+    """Return statements that write items one after the other into `to`, which begins at a byte.
+
+    Unused bits of the last byte become 0. Unless `is_plain`, the bytes must be 0 before, or all their bits
+    written.
+    """
     lines: list[str] = []
     at = 0
     for run in _runs(items):
@@ -69,7 +72,7 @@ def _pack_run(run: Sequence[Item], to: str, at: int) -> list[str]:
 
 
 def store(to: str, offset: str, item: Item) -> str:
-    """Return a statement that writes one item at a bit offset, leaving the bits around it."""
+    """Return a statement that writes one item at a bit offset, without changing the bits around it."""
     if item.width > INTEGER_BITS:
         return f"wide_store({to}, {offset}, {item.value}, {item.width});"
     suffix = "" if item.width <= NARROW_BITS else "128"
@@ -88,7 +91,7 @@ def load(packet: str, offset: int, width: int) -> str:
 
 
 def bytes_value(data: str, width: int) -> str:
-    """Return an Item's value that is so many bits of whole bytes in memory."""
+    """Return an Item's value for `width` bits of whole bytes in memory."""
     return data if width > INTEGER_BITS else load(data, 0, width)
 
 
@@ -103,8 +106,10 @@ def member(path: Sequence[str]) -> str:
 
 
 def header_functions(tag: str, header: ir.Header) -> list[str]:
-    """unpack_<tag>(header, packet[, varbit bits]) and pack_<tag>(header, out): both give the bytes
-    that lie on the wire. unpack makes the header valid."""
+    """Return unpack_<tag>(header, packet[, varbit bits]) and pack_<tag>(header, out) of a header.
+
+    Both return the bytes on the wire. unpack makes the header valid.
+    """
     return [*_unpack(tag, header), *_pack(tag, header)]
 
 

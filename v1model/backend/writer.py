@@ -1,4 +1,4 @@
-"""What every part of the statement generator needs: a function, its expressions, and assignment to places."""
+"""Base of the statement generator: a function, its expressions, and assignments to places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """Writes into one C function."""
+    """Writer into one C function."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -33,7 +33,7 @@ class Writer:
         tracing.assigned(self, target, value.type)
 
     def assign_integer(self, target: ir.Expr, value: str) -> None:
-        """Assigns a C integer of up to 128 bits, cut to the target's width."""
+        """Assign a C integer of up to 128 bits, cut to the target's width."""
         if isinstance(target, ir.Slice):
             temporary = self.function.temporary(target.type)
             self.function.emit(f"{temporary} = {arithmetic.masked(value, value_width(target.type))};")
@@ -65,7 +65,7 @@ class Writer:
         self.function.emit(f"{place} = ({place} & ~{field}) | (({kind}){value} << {low} & {field});")
 
     def keep_union_single(self, target: ir.Expr) -> None:
-        """Make a union's other members invalid after one got a value, if that is valid now."""
+        """Make a union's other members invalid if the assigned one is valid now."""
         if not isinstance(target, ir.Member) or not isinstance(target.base.type, ir.Union):
             return
         union = self.expressions.place(target.base)
@@ -75,5 +75,5 @@ class Writer:
                 self.function.emit(f"{union}.f_{identifier(name)}.valid = 0;")
 
     def abort(self, cause: str) -> None:
-        """Drops the packet from within a control."""
+        """Emit a drop of the packet from within a control."""
         self.function.emit("job->aborted = true;", f"sw->drops[{cause}]++;", self.function.goto("done"))

@@ -1,2 +1,3 @@
-"""The shared object of a compiled program, and the control interface in parts: one module for each
-kind of state."""
+"""Binding to the shared object of a compiled program: the control interface, one module for each kind of
+state.
+"""

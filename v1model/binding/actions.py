@@ -1,4 +1,4 @@
-"""From an ActionCall to the action's number and packed arguments."""
+"""Packing of an ActionCall into the action's number and arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ActionPacker:
-    """Checks and packs calls of one table's actions (of an action profile: its tables' actions)."""
+    """Checker and packer of calls of one table's actions (for an action profile: its tables' actions)."""
 
     def __init__(self, program: Program, table: Table, data_bytes: int) -> None:
         declared = {action.name: action for action in program.actions}
@@ -35,7 +35,7 @@ class ActionPacker:
         return number, pack_arguments(action.params, call.arguments).ljust(self._data_bytes, b"\0")
 
     def unpack(self, number: int, data: bytes) -> ActionCall:
-        """Return the call that `pack` made these of."""
+        """Return the call of a packed action."""
         use = self._table.actions[number]
         _, action = self._actions[use.action]
         return ActionCall(use.action, unpack_arguments(action.params, data))

@@ -1,4 +1,4 @@
-"""Digest samples collected into lists, as P4Runtime's DigestEntry.Config asks for."""
+"""Digest samples collected into lists, as P4Runtime's DigestEntry.Config demands."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ if TYPE_CHECKING:
     from v1model.ir import Digest, Program
 
 DEFAULT_LIST_SIZE = 1024  # simple_switch's for a max_list_size of 0
-MAX_LIST_SIZE = 65536  # a longer list that may never be due would take all memory
-MAX_LIST_BYTES = 2 << 20  # as it is sent: gRPC's clients take 4 MiB in a message, unless they ask for more
+MAX_LIST_SIZE = 65536  # a longer list without a timeout would take all memory
+MAX_LIST_BYTES = 2 << 20  # of the message: gRPC's clients take 4 MiB by default
 _SAMPLE_BYTES, _FIELD_BYTES = 10, 8  # what a message adds to a sample and to each of its fields, at most
-MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest,
-MAX_UNACKNOWLEDGED_BYTES = 64 << 20  # and as they would be sent: one may have kilobytes
+MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest
+MAX_UNACKNOWLEDGED_BYTES = 64 << 20  # the same in bytes of messages: a sample may have kilobytes
 
 EAGER = 8
-"""After a pause of max_timeout_ns a list waits for an eighth of it, so that the first reports in a while are
-heard soon; a stream of reports still costs few lists. P4Runtime's timeout is the longest delay."""
+"""Part of max_timeout_ns for which a list waits after a pause of max_timeout_ns: 1 / EAGER.
+
+So the first reports after a pause are sent soon, while a stream of reports still costs few lists. P4Runtime's
+timeout is the longest delay.
+"""
 
 Sample = tuple[int, ...]
 
 
 def longest_wait(timeout: float, pause: float) -> float:
-    """Return how long a list waits that begins so long after the last one left; in the unit of both."""
+    """Return how long a list waits that begins `pause` after the last one was sent; both in the same unit."""
     return timeout / EAGER if pause > timeout else timeout
 
 
 @dataclass(slots=True)
 class Collector:
-    """The samples of one digest. All times in nanoseconds of the switch's clock."""
+    """Collector of one digest's samples. All times are in nanoseconds of the switch's clock."""
 
     digest: Digest
     widths: list[int]
@@ -45,12 +48,12 @@ class Collector:
     samples: list[Sample] = field(default_factory=list)
     first_ns: int = 0
     sent_ns: float = -inf
-    """When the last list left."""
+    """Time at which the last list was sent."""
     lists: int = 0
     unacknowledged: deque[tuple[int, int, Sample]] = field(default_factory=deque)  # sent at, list, sample
     remembered: set[Sample] = field(default_factory=set)
     most: int = field(init=False)
-    """Samples in a list, whatever a controller asks for."""
+    """Limit of samples in a list, whatever a controller asks for."""
     most_remembered: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +76,7 @@ class Collector:
 
     @property
     def room(self) -> int:
-        """Samples that the list may still take."""
+        """Return how many samples the list may still take."""
         most = min(self.config.max_list_size or DEFAULT_LIST_SIZE, self.most)
         return max(0, most - len(self.samples))
 
@@ -97,7 +100,7 @@ class Collector:
         return self.first_ns + int(longest_wait(self.config.max_timeout_ns, self.first_ns - self.sent_ns))
 
     def _forget(self, now_ns: int) -> None:
-        """Drops samples whose acknowledgement is overdue."""
+        """Drop samples whose acknowledgement is overdue."""
         while self.unacknowledged and self.unacknowledged[0][0] + self.config.ack_timeout_ns <= now_ns:
             self.remembered.discard(self.unacknowledged.popleft()[2])
 
@@ -114,7 +117,7 @@ class Digests:
         self._handle = handle
         self._digests = {digest.name: (number, digest) for number, digest in enumerate(program.digests)}
         self._collectors: dict[int, Collector] = {}
-        self._lock = threading.Lock()  # the control plane and the reader of events both come here
+        self._lock = threading.Lock()  # used by the control plane and the reader of events
 
     def clear(self) -> None:
         with self._lock:
@@ -151,7 +154,7 @@ class Digests:
                 self._collectors[number].acknowledge(list_id)
 
     def add(self, number: int, data: bytes, now_ns: int) -> DigestList | None:
-        """Take a sample from the runtime; return the list that it completes, if it does."""
+        """Take a sample from the runtime; return the list that it completes, if any."""
         with self._lock:
             collector = self._collectors.get(number)
             return collector.add(data, now_ns) if collector else None
@@ -166,8 +169,10 @@ class Digests:
             ]
 
     def samples_wanted(self) -> int:
-        """Return how many samples more can change anything before a deadline: one that begins a list sets its
-        deadline, and one that completes it ends it."""
+        """Return the number of samples after which a reader has to look before a deadline.
+
+        A sample that begins a list sets its deadline, and one that completes a list ends it.
+        """
         with self._lock:
             collectors = list(self._collectors.values())
         return max(1, min((each.room if each.samples else 1 for each in collectors), default=1))

@@ -1,5 +1,7 @@
-"""The runtime's events turned into the control plane's: packets for the CPU, digest lists, idle
-entries; log messages go to the logger `v1model.program`."""
+"""The runtime's events as those of the control plane: packets for the CPU, digest lists, idle entries.
+
+Log messages go to the logger `v1model.program`.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ Event = Output | DigestList | TableEntry
 
 
 class EventKind(IntEnum):
-    """enum event_kind"""
+    """Kinds of events, as enum event_kind of the runtime."""
 
     PACKET = 0
     DIGEST = 1
@@ -47,7 +49,7 @@ class EventKind(IntEnum):
 
 
 class Events:
-    """One consumer at a time reads the runtime's buffer; what it does not take waits in `_pending`."""
+    """Reader of the runtime's event buffer: one consumer at a time; untaken events wait in `_pending`."""
 
     def __init__(
         self,
@@ -72,23 +74,23 @@ class Events:
         self.traces.clear()
 
     def close(self) -> None:
-        """Ends a wait; when this returns, nobody reads any more."""
+        """End a wait. After this returns, no thread reads any more."""
         self._closed = True
         self._handle.call("interrupt_events")
         with self._reading:
             pass
 
     def interrupt(self) -> None:
-        """Ends a wait, or else the next one, with what there is."""
+        """End a wait, or else the next one, with the events that there are."""
         self._interrupted = True
         self.look_again()
 
     def look_again(self) -> None:
-        """Something may become due sooner than a wait that goes on has reckoned."""
+        """Wake a wait to compute its deadline again, because something may be due sooner."""
         self._handle.call("interrupt_events")
 
     def collect(self) -> None:
-        """Takes over what the runtime holds by now, unless somebody waits for it anyway."""
+        """Take the runtime's events, unless another thread waits for them anyway."""
         if self._reading.acquire(blocking=False):
             try:
                 self._read(0)
@@ -108,7 +110,7 @@ class Events:
         return []
 
     def _patience_us(self, until: float) -> int:
-        """How long nothing can become due by itself."""
+        """Return the microseconds for which nothing can become due by itself."""
         patience_s = until - time.monotonic()
         deadline_ns = self._digests.next_deadline_ns()
         if deadline_ns is not None:

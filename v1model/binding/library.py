@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NO_HANDLE = 0xFFFFFFFF  # NO_ENTRY in table.h; as an argument: the default entry
 EXISTS = 0xFFFFFFFE  # ENTRY_EXISTS there
 PORTS = 512  # runtime/port.h
-NOW = 0xFFFFFFFFFFFFFFFF  # a time that stands for the clock's
+NOW = 0xFFFFFFFFFFFFFFFF  # stands for the clock's current time
 
 _POINTER = ctypes.POINTER(c_void_p)
 
@@ -79,7 +79,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The functions of one shared object, without their prefix `weir_`."""
+    """Functions of one shared object, without their prefix `weir_`."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -101,7 +101,7 @@ class Library:
 
 
 class Handle:
-    """What the parts of a Switch share: the library and its struct vswitch, until that is destroyed."""
+    """State that the parts of a Switch share: the library and its struct vswitch, until that is destroyed."""
 
     def __init__(self, library: Library, pointer: int) -> None:
         self.library = library
@@ -117,14 +117,16 @@ class Handle:
         return getattr(self.library, name)(self.pointer, *arguments)
 
     def read(self, name: str, *arguments: Any) -> bytes:
-        """Calls a function that hands over a buffer of its own; a copy of that."""
+        """Call a function that returns a buffer of its own; return a copy of that."""
         data = c_void_p()
         length = self.call(name, *arguments, ctypes.byref(data))
         return ctypes.string_at(data.value, length) if data.value and length else b""
 
     def go_over(self, library: Library) -> None:
-        """Has another build of the program work on the same state. The old one stays loaded: what runs in it
-        ends there."""
+        """Let another build of the program work on the same state.
+
+        The old one stays loaded: calls that run in it end there.
+        """
         library.go_over(self.pointer)
         self.library = library
 

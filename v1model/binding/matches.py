@@ -1,4 +1,4 @@
-"""From an entry's matches to the packed key and mask of runtime/table.h."""
+"""Packing of an entry's matches into the key and mask of runtime/table.h."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class PackedKey(NamedTuple):
-    """`mask`: in tables with a range, for that field the upper end. priority: bigger wins."""
+    """Packed key of an entry. A higher `priority` wins.
+
+    In tables with a range, the mask of that field is the range's upper end.
+    """
 
     key: bytes
     mask: bytes | None
@@ -32,14 +35,14 @@ class Field:
 
 
 class KeyPacker:
-    """Checks and packs the matches of one table."""
+    """Checker and packer of one table's matches."""
 
     def __init__(self, table: Table, what: str = "table") -> None:
         self._name = f"{what} {table.name}"
         self._fields = [
             Field(key.name, key.match_kind, value_width(key.expression.type)) for key in match_keys(table)
         ]
-        # A table's selector keys take no match, but have their (empty) place among an entry's.
+        # Selector keys take no match, but have an empty place among an entry's matches.
         self._places = [i for i, key in enumerate(table.keys) if key.match_kind != "selector"]
         self._entry_length = len(table.keys)
         self.is_exact = match_kind(table) == "MATCH_EXACT"
@@ -89,7 +92,7 @@ class KeyPacker:
         return tuple(matches)
 
     def _bounds(self, field: Field, match: KeyMatch | None) -> tuple[int, int]:
-        """(value, mask), or the ends of a range."""
+        """Return (value, mask), or the ends of a range."""
         full = (1 << field.width) - 1
         if match is None:
             if field.kind == "exact":
@@ -120,7 +123,7 @@ class KeyPacker:
 
 
 def _match(field: Field, value: int, mask: int) -> KeyMatch | None:
-    """A packed field with its mask (a range: its ends), in P4Runtime's canonical form."""
+    """Return a packed field with its mask (for a range its ends) in P4Runtime's canonical form."""
     full = (1 << field.width) - 1
     if field.kind == "range":
         return None if (value, mask) == (0, full) else KeyMatch(value, high=mask)

@@ -15,10 +15,10 @@ _PLACE = re.compile(r"\\([{}])|\{\}")
 
 
 def show(message: LogMessage, data: bytes) -> str:
-    """Return the message on one line, its values taken from `data`.
+    """Return the message on one line, with its values taken from `data`.
 
-    Headers and structs are shown as p4c has them, (a:1,b:2); one that is not valid as (invalid). A
-    backslash makes a brace a character; a place without a value stays as it is.
+    Headers and structs have p4c's form (a:1,b:2), an invalid header is (invalid). A backslash before a brace
+    makes it a character. A place without a value stays as it is.
     """
     reader = _Reader(data)
     values = iter([reader.show(value) for value in message.values])
@@ -30,7 +30,7 @@ def show(message: LogMessage, data: bytes) -> str:
 
 
 class _Reader:
-    """Takes values from an event, one behind the other."""
+    """Reader of consecutive values of an event."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -48,7 +48,7 @@ class _Reader:
         return f"({','.join(parts)})" if is_valid else "(invalid)"
 
     def _varbit(self, kind: LoggedVarbit) -> str:
-        """In hex digits, with those bytes that it has."""
+        """Return the bytes that the varbit has in hex digits."""
         used = self._number(LoggedNumber(32)) // 8
         data = self._data[self._at : self._at + used]
         self._at += wire_bytes(kind.max_width)
@@ -62,5 +62,5 @@ class _Reader:
 
 
 def _on_one_line(text: str) -> str:
-    """What a program says, without what would begin another line or command a terminal."""
+    """Return the text without characters that would begin another line or command a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""What the runtime says of ports: their counts, and why one can't be attached."""
+"""Statistics of the runtime's ports, and reasons why one can't be attached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from v1model.binding.library import Handle
 
-# The longest frame that any interface has: loopback's MTU with an Ethernet header and two VLAN tags.
+# The longest frame of any interface: loopback's MTU with an Ethernet header and two VLAN tags.
 MAX_FRAME_BYTES = 65536 + 14 + 2 * 4
 
 
@@ -31,7 +31,7 @@ class PortStatistics(TypedDict):
 
 
 class Statistics(TypedDict):
-    """Of a switch: packets that it dropped, by cause, its ports, by number, and their queues, by priority."""
+    """Statistics of a switch: dropped packets by cause, ports by number, and their queues by priority."""
 
     drops: dict[str, int]
     ports: dict[int, PortStatistics]

@@ -25,7 +25,7 @@ NO_WATCH = 0xFFFFFFFF  # runtime/profile.h
 
 @dataclass(slots=True)
 class Numbers:
-    """Small dense handles for ids; freed ones are used again."""
+    """Small dense handles for ids; freed handles are used again."""
 
     handles: dict[int, int] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
@@ -141,7 +141,7 @@ class Profiles:
         del profile.members[member_id]
 
     def has_watches(self) -> bool:
-        """Return whether any member waits on a port's link."""
+        """Return whether any member depends on a port's link."""
         return any(group.watched for profile in self._profiles.values() for group in profile.groups.values())
 
     def members(self, name: str) -> Iterator[Member]:
@@ -169,7 +169,7 @@ class Profiles:
         profile.hold_members(group, 1)
 
     def _shares(self, profile: Profile, group: Group) -> list[tuple[int, int, int]]:
-        """(handle, weight, watched port), in the members' order of creation as in simple_switch."""
+        """Return (handle, weight, watched port) of each member, ordered by creation as in simple_switch."""
         weights = [weight for _, weight in group.members]
         SelectorLimits.of(profile.instance).check(weights, group.max_size)
         shares = []
@@ -200,7 +200,7 @@ class Profiles:
 
 
 def _actions(program: Program, instance: ExternInstance) -> ActionPacker | None:
-    """The tables of one profile have the same actions in the same order; the first speaks for all."""
+    """Return the packer of a profile's actions: its tables have the same actions in the same order."""
     users = [table for table in program.tables if table.implementation == instance.name]
     return ActionPacker(program, users[0], profile_data_bytes(program, instance)) if users else None
 

@@ -1,4 +1,4 @@
-"""The traffic manager: queues of each port between ingress and egress, their order, rates and depths."""
+"""Traffic manager: the queues of each port between ingress and egress, with their order, rates and depths."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ MAX_WEIGHT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """What one queue may hold and send; 0: no limit, no mark. `weight` 0: strict priority, else packets in
-    its turn. IP packets that can be marked (ECN) are, when they find that many packets or bytes before."""
+    """Limits of one queue; 0 means no limit or no marking.
+
+    A `weight` of 0 is strict priority, otherwise the packets of a turn. IP packets of flows with ECN are
+    marked if they find `ecn_packets` or `ecn_bytes` waiting.
+    """
 
     depth_packets: int = 64  # BMv2's default
     depth_bytes: int = 0
@@ -35,7 +38,7 @@ class QueueLimits:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Packets and bytes that wait; packets that were sent, dropped because there was no room, and marked."""
+    """Packets and bytes that wait, and packets that were sent, dropped for lack of space, and marked."""
 
     packets: int
     bytes: int
@@ -49,7 +52,7 @@ RATES = ("packets_per_s", "bits_per_s")
 
 
 class Queues:
-    """The limits as they were set; `priorities` 0: there is no traffic manager."""
+    """Queues of all ports, with the limits that were set; without a traffic manager `priorities` is 0."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -66,7 +69,10 @@ class Queues:
         self.priorities = priorities
 
     def limit(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Changes limits of one port or all, one priority or all. Rates without a priority are the port's."""
+        """Change limits of one port or all, and of one priority or all.
+
+        Rates without a priority are the port's.
+        """
         _check(limits, port, priority)
         if not self.priorities:
             self.enable(PRIORITIES)
@@ -95,7 +101,7 @@ class Queues:
         return QueueState(*values)
 
     def statistics(self) -> dict[int, dict[int, dict[str, int]]]:
-        """{port: {priority: QueueState as a dict}} of the queues in which a packet ever was."""
+        """Return {port: {priority: QueueState as a dict}} of the queues that ever had a packet."""
         ports = {port for port, _ in self._limits} | self._rates.keys()
         found: dict[int, dict[int, dict[str, int]]] = {}
         for port in sorted(ports):

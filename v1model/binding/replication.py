@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from v1model.binding.library import Handle
 
 MULTICAST_GROUPS, CLONE_SESSIONS = 1 << 16, 1 << 15  # runtime/replication.h
-MAX_ALL_REPLICAS = 1 << 20  # of all groups and sessions, some 200 MB
+MAX_ALL_REPLICAS = 1 << 20  # in all groups and sessions: some 200 MB
 _REPLICA = struct.Struct("=2H")
 
 
@@ -71,7 +71,7 @@ class Replication:
         return MappingProxyType(self._sessions)
 
     def _count(self, wanted: Sized, before: Sized) -> int:
-        """How many replicas there are when one group or session has changed."""
+        """Return the number of all replicas after a change of one group or session; raises DataPlaneError."""
         count = self._replicas - len(before) + len(wanted)
         if len(wanted) > MAX_REPLICAS or (count > MAX_ALL_REPLICAS and len(wanted) > len(before)):
             raise DataPlaneError(

@@ -1,4 +1,4 @@
-"""How large a group of an action selector may be: the one place that judges weights and sizes."""
+"""Limits of groups of action selectors: weights and sizes are checked here only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ MAX_WEIGHT = (1 << 31) - 1  # P4Runtime's int32
 
 @dataclass(frozen=True, slots=True)
 class SelectorLimits:
-    """What @max_group_size, @selector_size_semantics and @max_member_weight of a selector say. A group's
-    size is the sum of its weights, or (sum_of_members) the number of its members; 0: no limit."""
+    """Limits by @max_group_size, @selector_size_semantics and @max_member_weight of a selector; 0 is no
+    limit.
+
+    A group's size is the sum of its weights, or with sum_of_members the number of its members.
+    """
 
     name: str
     max_group_size: int = 0
@@ -39,7 +42,7 @@ class SelectorLimits:
     def check(
         self, weights: Sequence[int], limit: int, what: str = "max_size", code: str = "RESOURCE_EXHAUSTED"
     ) -> None:
-        """INVALID_ARGUMENT for a weight that can't be, `code` for a group of more than `limit`."""
+        """Raise INVALID_ARGUMENT for an impossible weight, `code` for a group larger than `limit`."""
         most = self.max_member_weight or MAX_WEIGHT
         for weight in weights:
             if not 1 <= weight <= most:

@@ -1,5 +1,8 @@
-"""Table entries as the control plane sees them. The runtime has them, by handle; what it does not need of an
-entry (a member's id, an idle timeout in ns, how a match was spelt) is kept here."""
+"""Table entries as the control plane sees them.
+
+The runtime has them, by handle. This module stores what the runtime does not need of an entry: a member's id,
+an idle timeout in ns, the spelling of a match.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class TableState:
     actions: ActionPacker
     data_bytes: int
     installed: dict[int, Installed] = field(default_factory=dict)
-    """By handle. Not those that were written as P4Runtime's bytes: the runtime knows all of them."""
+    """Entries by handle, without those that were written as P4Runtime's bytes, which only the runtime has."""
     default: ActionCall | None = None  # None: the program's
     default_meter: MeterConfig | None = None
 
@@ -78,7 +81,7 @@ class Tables:
         return self._states[name]
 
     def _located(self, entry: TableEntry) -> tuple[TableState, int]:
-        """The entry's table and handle."""
+        """Return the entry's table state and handle; raises DataPlaneError if there is none."""
         state = self._state(entry.table)
         packed = state.keys.pack(entry.matches, entry.priority)
         handle = self._handle.call("find", state.number, packed.key, packed.mask, packed.priority)
@@ -87,7 +90,7 @@ class Tables:
         return state, handle
 
     def _installed(self, state: TableState, handle: int) -> Installed:
-        """What is known of an entry that exists."""
+        """Return what is known of an existing entry."""
         if (known := state.installed.get(handle)) is not None:
             return known
         entry = self._unpack(state, handle)
@@ -95,13 +98,13 @@ class Tables:
         return Installed(entry)
 
     def _keep(self, state: TableState, handle: int) -> Installed:
-        """The same, from now on remembered: whoever deletes the entry must come here."""
+        """Return what is known of an entry and store it, so that its deletion must come here."""
         found = state.installed[handle] = self._installed(state, handle)
         self._handle.call("keep", state.number, handle)
         return found
 
     def _unpack(self, state: TableState, handle: int) -> TableEntry | None:
-        """What the runtime has of an entry with an action of its own."""
+        """Return the runtime's entry with an action of its own, or None if there is none."""
         what = (ctypes.c_int32 * 2)()
         data = ctypes.create_string_buffer(state.data_bytes + 2 * state.keys.bytes)
         if not self._handle.call("read_entry", state.number, handle, what, data):
@@ -116,7 +119,7 @@ class Tables:
         )
 
     def _handles(self, state: TableState) -> list[int]:
-        """Of all entries."""
+        """Return the handles of all entries."""
         count = self._handle.call("in_use", state.number, None, 0)
         in_use = ctypes.create_string_buffer(count)
         self._handle.call("in_use", state.number, in_use, count)
@@ -146,7 +149,7 @@ class Tables:
         self._profiles.hold(state.table.implementation, entry)
 
     def _target(self, state: TableState, entry: TableEntry) -> tuple[bytes, bytes | None]:
-        """The `what` and `data` of weir_insert."""
+        """Return the `what` and `data` of weir_insert."""
         implementation = state.table.implementation
         if implementation and entry.member is not None:
             handle = self._profiles.member_handle(implementation, entry.member)
@@ -183,7 +186,7 @@ class Tables:
         return self._installed(*self._located(entry)).entry
 
     def handles(self, table: str) -> list[int]:
-        """Return the handles of all entries; `entry` has them one by one."""
+        """Return the handles of all entries; `entry` returns each."""
         return self._handles(self._state(table))
 
     def entry(self, table: str, handle: int) -> TableEntry | None:
@@ -226,7 +229,7 @@ class Tables:
     # --- direct counters and meters ------------------------------------------------------------
 
     def _counted(self, entry: TableEntry) -> tuple[int, int]:
-        """(table number, handle); an entry without matches in a table with keys is the default."""
+        """Return (table number, handle); an entry without matches in a table with keys is the default."""
         state = self._state(entry.table)
         if not entry.matches:
             return state.number, NO_HANDLE
@@ -238,7 +241,7 @@ class Tables:
         return CounterValue(value[0], value[1])
 
     def direct_counters(self, table: str) -> list[tuple[int, CounterValue]]:
-        """Handles of all entries and their counts, of one moment."""
+        """Return the handles of all entries with their counts at one moment."""
         state = self._state(table)
         handles = self._handles(state)
         count = max(handles, default=-1) + 1
@@ -271,7 +274,7 @@ class Tables:
 
 
 def read_counts(call: CountsCall) -> MeterCounts:
-    """Return what one of the runtime's *_meter_counts counted."""
+    """Return the counts of one of the runtime's *_meter_counts."""
     values = (ctypes.c_uint64 * 6)()
     call(values, 0)
     green, yellow, red = (CounterValue(values[at], values[at + 1]) for at in (0, 2, 4))
@@ -296,7 +299,7 @@ def pack_rates(config: MeterConfig | None) -> bytes | None:
 
 
 def _with_places(table: Table, entry: TableEntry) -> TableEntry:
-    """The entry with places for selector keys, which who inserts it may leave out."""
+    """Return the entry with empty matches for selector keys, which may be left out."""
     if len(entry.matches) == len(table.keys):
         return entry
     return entry._replace(matches=placed(table, entry.matches))

@@ -1,4 +1,4 @@
-"""Parser value sets as the control plane sees them; the runtime keeps each as a table without actions."""
+"""Parser value sets as the control plane sees them; each is a table without actions in the runtime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ValueSets:
         self.clear()
 
     def clear(self) -> None:
-        """A value set is empty until the control plane fills it."""
+        """Empty all value sets, as they are until the control plane fills them."""
         self._members = dict.fromkeys(self._numbers, ())
 
     def _require(self, name: str) -> None:
@@ -43,7 +43,7 @@ class ValueSets:
         return self._members[name]
 
     def set_members(self, name: str, members: Iterable[Matches]) -> None:
-        """Replaces what the set holds; a member given twice counts once."""
+        """Replace the members of a set; a member given twice counts once."""
         self._require(name)
         given = [tuple(member) for member in members]
         packer = self._packers[name]

@@ -1,4 +1,4 @@
-"""Table entries straight from P4Runtime's bytes into the runtime (runtime/write.h)."""
+"""Writing of table entries from P4Runtime's bytes directly into the runtime (runtime/write.h)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Schema(Structure):
 
 
 class EntryWriter:
-    """Writes entries of these tables. `lock` is the switch's: one control call at a time."""
+    """Writer of entries of these tables. `lock` is the switch's: one control call at a time."""
 
     def __init__(
         self,
@@ -85,14 +85,14 @@ class EntryWriter:
         )
 
     def write(self, request: bytes, cursor: int, most: int) -> tuple[int, int]:
-        """As `dataplane.EntryWriter.write`."""
+        """Write entries, see `dataplane.EntryWriter.write`."""
         at = c_uint32(cursor)
         with self._lock:
             done = self._handle.call("write", byref(self._schema), request, len(request), byref(at), most)
         return done, at.value
 
     def skip(self, request: bytes, cursor: int) -> int:
-        """Do as `dataplane.EntryWriter.skip`."""
+        """Skip an update, see `dataplane.EntryWriter.skip`."""
         return int(self._handle.library.skip_update(request, len(request), cursor))
 
     def _describe(self, program: Program, number: int, table: Table, wire: WireTable) -> None:
@@ -123,7 +123,7 @@ class EntryWriter:
 
 
 def _is_plain(program: Program, table: Table, wire: WireTable) -> bool:
-    """Whether the runtime's checks suffice for its entries, and it has room for them."""
+    """Return whether the runtime's checks suffice for a table's entries, and its limits hold."""
     params = {action.name: action.params for action in program.actions}
     return (
         not table.implementation

@@ -1,1 +1,1 @@
-"""What the compiler says of every v1model program below a folder."""
+"""Survey of what the compiler makes of every v1model program below a folder."""

@@ -1,4 +1,4 @@
-"""python -m v1model.corpus DIR: what the compiler says of every v1model program below a folder."""
+"""python -m v1model.corpus DIR: compile every v1model program below a folder and summarise the results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from v1model.corpus.survey import COMPILED, RESULTS, TIMEOUT_S, find_programs, s
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: whatever the programs are; 1: no program there; 130: interrupted."""
+    """Survey a folder; returns 0 whatever the programs are, 1 if there is none, 130 if interrupted."""
     options = _options(arguments)
     programs = find_programs(options.dir) if options.dir.exists() else []
     if not programs:

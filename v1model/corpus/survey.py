@@ -1,4 +1,4 @@
-"""Compiles every v1model program below a folder and sorts what came of them."""
+"""Compilation of every v1model program below a folder, with the results sorted by reason."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from v1model.isolation import Outcome
 
 TIMEOUT_S = 120.0
-# Results, as the summary orders them.
+# Results in the order of the summary.
 COMPILED = "compiled"
 UNSUPPORTED = "unsupported"  # legal P4_16 that the embedded switch does not have
-REFUSED = "refused"  # wrong, says the checker
+REFUSED = "refused"  # the checker found an error
 UNREADABLE = "unreadable"  # the preprocessor failed: an include is missing, for example
 C_FAILED = "C compiler failed"
 CRASHED = "crashed"  # or ran out of time
 RESULTS = (COMPILED, UNSUPPORTED, REFUSED, UNREADABLE, C_FAILED, CRASHED)
 
-# A program has the package's instance, be it in a file that it includes; what is only included has not.
+# A program has the package's instance, itself or in a file that it includes.
 _MAIN = re.compile(r"\bV1Switch\s*(<[^;]*>)?\s*\(")
 _BLOCK = re.compile(r"\b(parser|control)\s+\w+")
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+\b")
@@ -38,9 +38,11 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTI
 
 
 def find_programs(root: Path, include: Sequence[Path] = ()) -> list[Path]:
-    """Return the *.p4 files below `root` (or `root` itself) that instantiate V1Switch, themselves or in a
-    file that they include. A file that only completes others, which define what it instantiates, is not
-    one."""
+    """Return the *.p4 files below `root` (or `root` itself) that instantiate V1Switch.
+
+    The instance may be in a file that they include. A file that only completes others, which define what it
+    instantiates, is left out.
+    """
     files = [root] if root.is_file() else sorted(path for path in root.rglob("*.p4") if path.is_file())
     texts = {path.resolve(): path.read_text(errors="replace") for path in files}
     included: set[Path] = set()
@@ -54,7 +56,7 @@ def find_programs(root: Path, include: Sequence[Path] = ()) -> list[Path]:
 
 
 def _reached(path: Path, texts: dict[Path, str], include: Sequence[Path]) -> set[Path]:
-    """A file and all that it includes, as far as the files can be read; adds those to `texts`."""
+    """Return a file and all readable files that it includes; adds their texts to `texts`."""
     reached, waiting = {path}, [path]
     while waiting:
         file = waiting.pop()
@@ -77,14 +79,14 @@ def _has_blocks(text: str) -> bool:
 def survey(
     root: Path, jobs: int, include: Sequence[Path] = (), timeout_s: float = TIMEOUT_S
 ) -> Iterator[Outcome]:
-    """Outcomes in the order in which programs are done."""
+    """Yield outcomes in the order in which programs are done."""
     top = root.parent if root.is_file() else root
     tasks = [(path.relative_to(top).as_posix(), path) for path in find_programs(root, include)]
     return isolation.run_all(tasks, partial(compile_one, include=include), CRASHED, jobs, timeout_s)
 
 
 def compile_one(path: Path, include: Sequence[Path] = ()) -> tuple[str, str]:
-    """(result, reason) of one program, in this process; whether it compiles, a quick build shows as well."""
+    """Return (result, reason) of one program, compiled in this process; a quick build suffices."""
     try:
         compile_text(preprocess(path, [path.parent, *include]), str(path), quick=True)
     except PreprocessorError as error:
@@ -97,13 +99,13 @@ def compile_one(path: Path, include: Sequence[Path] = ()) -> tuple[str, str]:
 
 
 def reason_class(reason: str) -> str:
-    """Return a reason without what is this program's own: place, names and numbers."""
+    """Return a reason without the place, names and numbers of its program."""
     message = reason.split("\n", 1)[0].rpartition("error: ")[2]
     return _SPECIFIC.sub("…", message)
 
 
 def summary(outcomes: Iterable[Outcome]) -> dict[str, object]:
-    """Programs by result, classes of reasons by how many programs they stop, and each program."""
+    """Return the programs by result, classes of reasons by the number of their programs, and each program."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.name)
     classes = Counter(f"{o.result}: {reason_class(o.reason)}" for o in ordered if o.reason)
     return {

@@ -1,4 +1,4 @@
-"""The P4_16 front end: source text to a checked abstract syntax tree."""
+"""P4_16 front end: source text to a checked abstract syntax tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def load(
     path: str | Path, include_dirs: Iterable[str | Path] = (), defines: Mapping[str, str] | None = None
 ) -> ast.Program:
-    """Preprocesses, parses and checks a program; raises CompileError with all its faults."""
+    """Preprocess, parse and check a program; raises CompileError with all its errors."""
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
     return load_text(text, str(path), Diagnostics(), open_files=True)
 
@@ -27,10 +27,13 @@ def load(
 def load_text(
     text: str, name: str, diagnostics: Diagnostics | None = None, *, open_files: bool = False
 ) -> ast.Program:
-    """Parses and checks a text that `preprocess` has made from the file `name`. Adds warnings to
-    `diagnostics`; raises CompileError with all errors, or as many as are wanted. `open_files`: places may be
-    looked up in the files that the text names, because it was made here, from the user's files."""
-    # A switch whose program the cache has needs none of these.
+    """Parse and check a text that `preprocess` made from the file `name`.
+
+    Adds warnings to `diagnostics`; raises CompileError with all errors, up to the limit of `diagnostics`.
+    With `open_files`, places may be looked up in the files that the text names, because it was made here,
+    from the user's files.
+    """
+    # Imported here: a switch whose program is in the cache needs none of these.
     from v1model.frontend.check import check_program
     from v1model.frontend.dialects import p4_14_error
     from v1model.frontend.parser import parse
@@ -58,7 +61,7 @@ def load_text(
 
 
 def render(error: CompileError) -> str:
-    """Return the error and all that were found behind it, each with its source line and a caret."""
+    """Return the error and all that were found after it, each with its source line and a caret."""
     return "\n".join(map(render_one, error.all))
 
 

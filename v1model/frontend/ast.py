@@ -1,8 +1,8 @@
-"""The abstract syntax of P4_16, as the parser builds it and the checker annotates it.
+"""Abstract syntax of P4_16, as the parser builds it and the checker annotates it.
 
-Every node has a `span`. The checker (frontend/check/) fills in what is marked *checked*:
-the type of each expression, the declaration each name means, and the value of each
-compile-time-known expression. Later stages read only those; they never resolve a name.
+Every node has a `span`. The checker (frontend/check/) fills in what is marked *checked*: the type of each
+expression, the declaration of each name, and the value of each compile-time-known expression. Later stages
+read only those; they never resolve a name.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Name(Expression):
 
 @dataclass(eq=False, slots=True)
 class TypeName(Expression):
-    """A type used as an expression prefix, as in `E.member` or a constructor `T(...)`."""
+    """Type used as an expression prefix, as in `E.member` or a constructor `T(...)`."""
 
     ref: TypeRef
 
@@ -120,7 +120,7 @@ class Ternary(Expression):
 
 @dataclass(eq=False, slots=True)
 class Cast(Expression):
-    """Explicit casts as written; the checker also inserts it for each implicit conversion."""
+    """Explicit cast as written, or a cast that the checker inserts for an implicit conversion."""
 
     target: TypeRef
     operand: Expression
@@ -128,7 +128,7 @@ class Cast(Expression):
 
 @dataclass(eq=False, slots=True)
 class Argument(Node):
-    """An argument: positional, named (`name = value`), or `_` (value None)."""
+    """Argument: positional, named (`name = value`), or `_` (value None)."""
 
     value: Expression | None
     name: str | None = None
@@ -138,11 +138,11 @@ class Argument(Node):
 
 @dataclass(eq=False, slots=True)
 class Call(Expression):
-    """A function, method, action, constructor or apply call.
+    """Call of a function, method, action, constructor or apply.
 
-    checked: `kind` says which: function, action, extern_function, extern_method, apply, constructor,
-    builtin (isValid setValid setInvalid push_front pop_front minSizeInBits ...); `type_arguments`
-    become the inferred ones, and arguments are in parameter order with `parameter` set.
+    checked: `kind` says which: function, action, extern_function, extern_method, apply, constructor, builtin
+    (isValid setValid setInvalid push_front pop_front minSizeInBits ...). `type_arguments` become the inferred
+    ones, and arguments are in parameter order with `parameter` set.
     """
 
     callee: Expression
@@ -155,7 +155,7 @@ class Call(Expression):
 
 @dataclass(eq=False, slots=True)
 class ListExpression(Expression):
-    """`{a, b}`; has_rest for a trailing `...`. checked: a tuple, struct, header or stack type."""
+    """`{a, b}`; `has_rest` is for a trailing `...`. checked: a tuple, struct, header or stack type."""
 
     elements: list[Expression]
     has_rest: bool = False
@@ -196,7 +196,7 @@ class Block(Statement):
 
 @dataclass(eq=False, slots=True)
 class Assignment(Statement):
-    """`target = value`, and compound forms: operator is "" or the operator before `=`."""
+    """`target = value`, or a compound form: `operator` is "" or the operator before `=`."""
 
     target: Expression
     value: Expression
@@ -222,7 +222,7 @@ class If(Statement):
 
 @dataclass(eq=False, slots=True)
 class SwitchCase(Node):
-    """labels: expressions, or DefaultExpression; body None falls through to the next case."""
+    """Case of a switch. `labels` are expressions or DefaultExpression; without `body` it falls through."""
 
     labels: list[Expression]
     body: Block | None
@@ -230,7 +230,7 @@ class SwitchCase(Node):
 
 @dataclass(eq=False, slots=True)
 class Switch(Statement):
-    """checked: `on_action` when the subject is `t.apply().action_run`."""
+    """Switch statement. checked: `on_action` if the subject is `t.apply().action_run`."""
 
     subject: Expression
     cases: list[SwitchCase]
@@ -249,7 +249,7 @@ class For(Statement):
 
 @dataclass(eq=False, slots=True)
 class ForIn(Statement):
-    """`for (T v in collection) body`; collection is a range `a .. b`, a stack or a list."""
+    """`for (T v in collection) body`; `collection` is a range `a .. b`, a stack or a list."""
 
     variable: VariableDeclaration
     collection: Expression
@@ -328,7 +328,7 @@ class ValueSetDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class TypedefDeclaration(Declaration):
-    """`typedef T N;`, or `type T N;` when is_new."""
+    """`typedef T N;`, or `type T N;` if `is_new`."""
 
     type_ref: TypeRef
     is_new: bool = False
@@ -341,7 +341,7 @@ class FieldDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class StructDeclaration(Declaration):
-    """kind: struct, header or header_union."""
+    """Struct, header or header union, by `kind`: struct, header or header_union."""
 
     kind: str
     fields: list[FieldDeclaration]
@@ -350,7 +350,7 @@ class StructDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class EnumDeclaration(Declaration):
-    """members: name -> value expression, None in an enum without an underlying type."""
+    """Enum; `members` maps a name to its value expression, None in an enum without an underlying type."""
 
     members: dict[str, Expression | None]
     underlying: TypeRef | None = None
@@ -368,7 +368,7 @@ class MatchKindDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class FunctionDeclaration(Declaration):
-    """A function, an extern function (body None), or a method of an extern."""
+    """Function, extern function (body None), or method of an extern."""
 
     return_type: TypeRef | None
     parameters: list[Parameter]
@@ -379,7 +379,7 @@ class FunctionDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ExternDeclaration(Declaration):
-    """An extern object; constructors are the methods named like it."""
+    """Extern object; its constructors are the methods that have its name."""
 
     methods: list[FunctionDeclaration]
     type_parameters: list[str] = field(default_factory=list)
@@ -400,7 +400,7 @@ class KeyElement(Node):
 
 @dataclass(eq=False, slots=True)
 class ActionReference(Node):
-    """An entry of a table's `actions`, with the arguments bound there."""
+    """Entry of a table's `actions`, with the arguments bound there."""
 
     name: Name
     arguments: list[Argument] = field(default_factory=list)
@@ -418,7 +418,7 @@ class Entry(Node):
 
 @dataclass(eq=False, slots=True)
 class TableProperty(Node):
-    """Any property that is not key, actions, entries or default_action."""
+    """Table property other than key, actions, entries and default_action."""
 
     name: str
     value: Expression | Instantiation
@@ -445,7 +445,7 @@ class SelectCase(Node):
 
 @dataclass(eq=False, slots=True)
 class Select(Node):
-    """A state's transition: `expressions` empty means `transition NAME` (one case, no keys)."""
+    """A state's transition; empty `expressions` mean `transition NAME` (one case, no keys)."""
 
     expressions: list[Expression]
     cases: list[SelectCase]
@@ -459,7 +459,7 @@ class StateDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ParserDeclaration(Declaration):
-    """A parser, or a parser type when `states` is None."""
+    """Parser, or parser type if `states` is None."""
 
     parameters: list[Parameter]
     constructor_parameters: list[Parameter] = field(default_factory=list)
@@ -470,7 +470,7 @@ class ParserDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class ControlDeclaration(Declaration):
-    """A control, or a control type when `body` is None."""
+    """Control, or control type if `body` is None."""
 
     parameters: list[Parameter]
     constructor_parameters: list[Parameter] = field(default_factory=list)
@@ -481,7 +481,7 @@ class ControlDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class PackageDeclaration(Declaration):
-    """A package type, as in `package V1Switch<H, M>(...)`."""
+    """Package type, as in `package V1Switch<H, M>(...)`."""
 
     parameters: list[Parameter]
     type_parameters: list[str] = field(default_factory=list)
@@ -489,6 +489,6 @@ class PackageDeclaration(Declaration):
 
 @dataclass(eq=False, slots=True)
 class Program(Node):
-    """All declarations in order; annotations of the package stand on its Instantiation `main`."""
+    """All declarations in order; annotations of the package belong to its Instantiation `main`."""
 
     declarations: list[Declaration]

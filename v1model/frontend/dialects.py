@@ -1,4 +1,4 @@
-"""Programs for something else: P4_14, other architectures than v1model, and the words of other languages."""
+"""Hints about programs for something else: P4_14, other architectures, and words of other languages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from v1model.frontend.lexer import IDENTIFIER, INTEGER
 if TYPE_CHECKING:
     from v1model.frontend.lexer import Token
 
-# Words that begin a declaration of P4_14, with a name and a brace behind them.
+# Words that begin a declaration of P4_14, followed by a name and a brace.
 _P4_14_ONLY = frozenset({"header_type", "field_list", "field_list_calculation", "calculated_field"})
-# What follows these keywords in P4_14 and in no P4_16.
+# Tokens after these keywords in P4_14 that no P4_16 has.
 _P4_14_SHAPES = {
     "header": [[IDENTIFIER, IDENTIFIER, ";"]],
     "control": [[IDENTIFIER, "{", "apply"], [IDENTIFIER, "{", "if"], [IDENTIFIER, "{", "}"]],
@@ -51,7 +51,7 @@ HINTS = {
         ("while", "loop", "repeat"), "a loop is 'for', as in for (bit<8> i in 8w1 .. 8w4) { ... }"
     ),
 }
-"""What to do about a name that is not declared, where the name itself says it."""
+"""Hints about undeclared names that are known from elsewhere."""
 
 
 _OPERATORS = {"and": "&&", "or": "||", "not": "!"}
@@ -59,7 +59,7 @@ _INCREMENT = "P4 has no ++ and no --: write x = x + 1"
 
 
 def word_hint(before: Token, token: Token) -> str:
-    """Return what to write instead of a refused token, or of that before it, if they tell; else ""."""
+    """Return what to write instead of a refused token or the one before it; "" if they give no hint."""
     for word in (token.text, before.text):
         if word in _OPERATORS:
             return f"P4 writes {_OPERATORS[word]} for {word!r}"
@@ -71,14 +71,14 @@ def word_hint(before: Token, token: Token) -> str:
 
 
 def statement_hint(token: Token, following: Token) -> str:
-    """Return what is amiss where an assignment or a call ends in a token, if that tells; else ""."""
+    """Return what is wrong where an assignment or a call ends in a token; "" if it gives no hint."""
     if token.kind == "++" or (token.kind, following.kind) == ("-", "-"):
         return _INCREMENT
     return "a call has parentheses: f();" if token.kind == ";" else ""
 
 
 def p4_14_error(tokens: list[Token]) -> CompileError | None:
-    """Return the error of a text that is P4_14, None for any other."""
+    """Return the error for a text that is P4_14, None for any other."""
     for position, token in enumerate(tokens[:-3]):
         following = [other.kind for other in tokens[position + 1 : position + 4]]
         if token.kind == IDENTIFIER and token.text in _P4_14_ONLY and following[:2] == [IDENTIFIER, "{"]:
@@ -92,7 +92,7 @@ def p4_14_error(tokens: list[Token]) -> CompileError | None:
 
 
 def architecture_hint(include: str) -> str:
-    """Return a hint about an include file that is not there, if it is another architecture's; else ""."""
+    """Return a hint about a missing include file of another architecture; "" for any other."""
     name = _OTHER_ARCHITECTURES.get(include)
     return (
         f"that is {name}; this compiler is for v1model: #include <v1model.p4> and V1Switch(...) main;"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The kinds of tokens that are not their own text.
 IDENTIFIER, INTEGER, STRING, END = "identifier", "integer", "string literal", "end of file"
-# A `>` with another `>` right behind it: closes two type argument lists, or shifts.
+# A `>` directly followed by another `>`: the two close two type argument lists, or shift.
 RIGHT_SHIFT_HALF = ">>"
 PRAGMA, END_PRAGMA = "@pragma", "end of @pragma"
 
@@ -30,7 +30,7 @@ KEYWORDS = frozenset(
 )
 
 _LINE_MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*+)"')
-_HASH_COMMENT = re.compile(r"\s*#\s")  # what is no directive is a comment to p4c
+_HASH_COMMENT = re.compile(r"\s*#\s")  # p4c takes a line without a directive for a comment
 MAX_SOURCE_FILE_BYTES = 16 << 20
 MAX_TOKENS = 1 << 19  # some 50,000 lines
 _END_OF_STRING = re.compile(r'(?:[^"\\]|\\.)*+"')
@@ -49,7 +49,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is the text itself for keywords and punctuation."""
+    """A token; for keywords and punctuation `kind` is the text itself."""
 
     kind: str
     text: str
@@ -57,9 +57,11 @@ class Token:
 
 
 def tokenize(text: str, main_file: str, *, open_files: bool = False) -> list[Token]:
-    """Return all tokens of preprocessed `text`, an END token last. Columns are those of the files that line
-    markers name if `open_files`, else those of `text`: whoever made the text could name any file of this
-    machine."""
+    """Return all tokens of preprocessed `text`, with an END token last.
+
+    Columns are those of the files that line markers name if `open_files`, else those of `text`. Whoever made
+    the text could name any file of this machine.
+    """
     tokens: list[Token] = []
     file, number = main_file, 0
     lines = iter(text.split("\n"))
@@ -79,7 +81,7 @@ def tokenize(text: str, main_file: str, *, open_files: bool = False) -> list[Tok
 
 
 def _with_rest_of_string(line: str, following: Iterator[str]) -> str:
-    """`line`, with the lines after it if a string goes on there, as annotations may have it."""
+    """Return `line`, joined with those after it if a string continues there, as in annotations."""
     start = 0
     while '"' in line and (opened := _open_quote(line, start)) is not None:
         parts = [line]
@@ -88,19 +90,21 @@ def _with_rest_of_string(line: str, following: Iterator[str]) -> str:
             if _END_OF_STRING.match(rest):
                 break
         else:
-            return line  # no line ends it
+            return line  # the string never ends
         line, start = "\n".join(parts), opened
     return line
 
 
 def _open_quote(line: str, start: int) -> int | None:
-    """Where a string begins that does not end in `line`; `start` is where a token begins."""
+    """Return where a string begins that does not end in `line`; `start` is the start of a token."""
     return next((match.start() for match in _TOKEN.finditer(line, start) if match[0] == '"'), None)
 
 
 def _tokenize_line(line: str, source: str, place: Span, tokens: list[Token]) -> None:
-    """Appends the tokens of one line, or of the several that a string makes one. `source`: the line as the
-    user wrote it; `place`: where that begins."""
+    """Append the tokens of one line, or of the several that a string joins.
+
+    `source` is the line as the user wrote it; `place` is where that begins.
+    """
     columns = None if source.startswith(line) else _source_columns(line, source)
     in_pragma = False
     number, counted = place.line, 0
@@ -135,10 +139,10 @@ def _kind(group: str, text: str, line: str, end: int, span: Span) -> str:
 
 
 def _source_columns(line: str, source: str) -> dict[int, int]:
-    """Columns in the user's line of the tokens of a line that the preprocessor changed.
+    """Return the columns in the user's line of the tokens of a line that the preprocessor changed.
 
-    It shrinks white space and comments, which moves tokens, and expands macros, whose tokens
-    get the column of the last token before them that the user's line has.
+    It shrinks white space and comments, which moves tokens. It expands macros, whose tokens get the column of
+    the last token before them that the user's line has.
     """
     places: dict[str, list[int]] = {}
     for match in _TOKEN.finditer(source):
@@ -157,14 +161,14 @@ def _source_columns(line: str, source: str) -> dict[int, int]:
 
 
 def source_line(file: str, number: int) -> str:
-    """Line `number` (1-based) of a source file of the user's, or "" where there is none."""
+    """Return line `number` (1-based) of a source file of the user's, or "" if there is none."""
     lines = _source_lines(file)
     return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 @cache
 def _source_lines(file: str) -> list[str]:
-    """Of regular files only, which neither block nor go on for ever."""
+    """Return the lines of a regular file; others could block or be endless."""
     try:
         # O_NONBLOCK: opening a FIFO waits for a writer.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as source:
@@ -176,5 +180,5 @@ def _source_lines(file: str) -> list[str]:
 
 
 def forget_sources() -> None:
-    """Drops the remembered source files, which may have changed since."""
+    """Drop the cached source files, which may have changed since."""
     _source_lines.cache_clear()

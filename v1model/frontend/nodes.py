@@ -1,4 +1,4 @@
-"""What every node of the syntax tree has, and types as the user wrote them; see ast.py."""
+"""Base of the syntax tree's nodes, and types as the user wrote them; see ast.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a node stands in the user's source (after `#line` mapping); 1-based."""
+    """Place of a node in the user's source (after `#line` mapping); 1-based."""
 
     file: str
     line: int
@@ -27,14 +27,16 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class TypeRef(Node):
-    """A type as the user wrote it; `resolved` is filled in by the checker."""
+    """Type as the user wrote it; the checker fills in `resolved`."""
 
     resolved: Type | None = field(default=None, kw_only=True)  # checked
 
 
 @dataclass(eq=False, slots=True)
 class BaseTypeRef(TypeRef):
-    """bool, error, string, match_kind, void, bit, int, varbit; width None for plain `bit`/`int`."""
+    """Built-in type: bool, error, string, match_kind, void, bit, int or varbit; width None for plain
+    `bit`/`int`.
+    """
 
     name: str
     width: Expression | None = None
@@ -42,7 +44,7 @@ class BaseTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class NamedTypeRef(TypeRef):
-    """A type name, absolute (`.T`) or not, specialised with `arguments` or not; `_` is don't-care."""
+    """Type name, absolute (`.T`) or not, specialised with `arguments` or not; `_` is don't-care."""
 
     name: str
     arguments: list[TypeRef] = field(default_factory=list)
@@ -51,7 +53,7 @@ class NamedTypeRef(TypeRef):
 
 @dataclass(eq=False, slots=True)
 class TupleTypeRef(TypeRef):
-    """`tuple<...>`, or `list<T>` when is_list."""
+    """`tuple<...>`, or `list<T>` if `is_list`."""
 
     elements: list[TypeRef]
     is_list: bool = False

@@ -1,4 +1,4 @@
-"""The C preprocessor: a P4 file and all it includes, as one text with line markers."""
+"""C preprocessor: makes of a P4 file and all its includes one text with line markers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from typing import IO
 
 P4INCLUDE = Path(__file__).parent.parent / "p4include"
-# Twenty macros of which each names the one before it twice are a megabyte of text, sixty would never end.
+# Twenty macros that each name the one before twice make a megabyte of text; sixty would never end.
 TIMEOUT_S = 30.0
 MAX_CPU_S = 30
 MAX_MEMORY_KIB = 1 << 20
 MAX_TEXT_BYTES = 32 << 20
 
-# What p4c defines for simple_switch; programs test it to tell the targets apart.
+# Defined by p4c for simple_switch; programs test it to distinguish targets.
 TARGET_DEFINES = {"__TARGET_BMV2__": "1"}
 
-# As p4c calls it, comments included, since it takes them even out of strings that span lines.
+# Called as by p4c, with comments kept, since cc removes them even from strings that span lines.
 _PREPROCESSOR = ("-E", "-C", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w", "-Wfatal-errors")
 
-# `kept` is what may look like a comment and is none: strings, and lines that begin with #.
+# `kept` looks like a comment and is none: strings, and lines that begin with #.
 _COMMENT = re.compile(
     r"""(?P<kept>"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|^[ \t]*\#[^\n]*)|//[^\n]*|/\*.*?\*/""", re.DOTALL | re.MULTILINE
 )
@@ -43,7 +43,7 @@ _DIAGNOSTIC = re.compile(
 
 
 class PreprocessorError(CompileError):
-    """What the C preprocessor could not read: a missing include, an #error."""
+    """The C preprocessor failed: a missing include, or an #error."""
 
 
 def preprocess(
@@ -71,7 +71,7 @@ def preprocess(
 
 
 def _run_within_limits(path: Path, command: Sequence[str], text: IO[bytes]) -> bytes | None:
-    """Write what the command prints to `text`; return its errors if it failed, else None."""
+    """Write the command's output to `text`; return its errors if it failed, else None."""
     shell = f'ulimit -t {MAX_CPU_S}; ulimit -v {MAX_MEMORY_KIB}; ulimit -f {MAX_TEXT_BYTES >> 9}; exec "$@"'
     process = subprocess.Popen(
         ["/bin/sh", "-c", shell, "sh", *command], stdout=text, stderr=subprocess.PIPE, process_group=0
@@ -90,7 +90,7 @@ def _run_within_limits(path: Path, command: Sequence[str], text: IO[bytes]) -> b
 
 
 def _without_comments(text: str) -> str:
-    """Return the text without comments, its lines where they were and strings as they are."""
+    """Return the text without comments; lines keep their numbers, and strings stay as they are."""
 
     def replaced(match: re.Match[str]) -> str:
         kept: str | None = match["kept"]
@@ -110,7 +110,7 @@ def _too_much(path: Path) -> PreprocessorError:
 
 
 def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:
-    """The first diagnostic of the preprocessor, at the place that it names."""
+    """Return the first diagnostic of the preprocessor as an error at its place."""
     for line in stderr.splitlines():
         if match := _DIAGNOSTIC.match(line):
             span = Span(match["file"], int(match["line"]), int(match["column"] or 1))

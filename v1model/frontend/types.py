@@ -1,4 +1,4 @@
-"""P4_16's types after resolution (spec section 7). Structural where P4 is, nominal where P4 is."""
+"""P4_16's types after resolution (spec section 7), structural or nominal as in P4."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
     from v1model.frontend import ast
 
-# p4c refuses wider types, so a program that uses them runs nowhere else.
+# p4c refuses wider types, so a program with wider ones would run nowhere else.
 MAX_WIDTH_BITS = 2048
 MAX_VARBIT_BITS = 65536
 # A compile-time `int` is unbounded in the language. No program can use a larger one, but squaring a constant
 # twenty times would take all memory.
 MAX_INT_BITS = 4 * MAX_WIDTH_BITS
-MAX_STRING_CHARACTERS = 1 << 16  # of a string that `++` makes
-# Values without fields that a type may consist of, elements of stacks included: structs of structs grow by
+MAX_STRING_CHARACTERS = 1 << 16  # in a string made by `++`
+# Values without fields that a type may consist of, with the elements of stacks. Structs of structs grow by
 # doubling.
 MAX_FIELDS = 1 << 16
 
@@ -54,12 +54,12 @@ class MatchKindType(Type):
 
 @dataclass(frozen=True, slots=True)
 class IntegerType(Type):
-    """Arbitrary-precision `int`: compile time only."""
+    """Arbitrary-precision `int`, known at compile time only."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitType(Type):
-    """bit<width>, or int<width> when signed."""
+    """bit<width>, or int<width> if `signed`."""
 
     width: int
     signed: bool = False
@@ -82,16 +82,16 @@ class ListType(Type):
 
 @dataclass(frozen=True, slots=True)
 class SetType(Type):
-    """What `&&&` and `..` yield: a set of elements."""
+    """Set of elements, the result of `&&&` and `..`."""
 
     element: Type
 
 
 @dataclass(frozen=True, slots=True)
 class RecordType(Type):
-    """A struct, header or header_union (kind); nominal: name plus the instantiated fields.
+    """Struct, header or header_union (`kind`); nominal: the name and the instantiated fields.
 
-    The name is "" for an untyped `{f = a}` that nothing gave a type. `arguments` are the type
+    The name is "" for an untyped `{f = a}` that got no type from its place. `arguments` are the type
     arguments of a generic one.
     """
 
@@ -110,7 +110,7 @@ class StackType(Type):
 
 @dataclass(frozen=True, slots=True)
 class EnumType(Type):
-    """members: name -> value (its index where the enum is not serializable)."""
+    """Enum; `members` maps names to values (the index if the enum is not serializable)."""
 
     name: str
     members: tuple[tuple[str, int], ...]
@@ -120,7 +120,7 @@ class EnumType(Type):
 
 @dataclass(frozen=True, slots=True)
 class NewType(Type):
-    """`type T N`: distinct from its `base`."""
+    """`type T N`, distinct from its `base`."""
 
     name: str
     base: Type
@@ -129,14 +129,14 @@ class NewType(Type):
 
 @dataclass(frozen=True, slots=True)
 class TypeVariable(Type):
-    """A type parameter inside a generic declaration."""
+    """Type parameter inside a generic declaration."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredType(Type):
-    """A parser, control, package, extern object, table or action: its declaration and type arguments."""
+    """Parser, control, package, extern object, table or action: its declaration and type arguments."""
 
     declaration: ast.Declaration
     arguments: tuple[Type, ...] = ()
@@ -156,8 +156,10 @@ def direct_parts(found: Type) -> tuple[Type, ...]:
 
 
 def parts_of(found: Type) -> Iterator[Type]:
-    """Yield a type and all types that its values are made of, each once: a struct of two of the next, and so
-    on, would have no end."""
+    """Yield a type and all types that its values consist of, each once.
+
+    Without that, a struct of two structs of two structs and so on would take exponential time.
+    """
     seen: set[int] = set()
     waiting = [found]
     while waiting:

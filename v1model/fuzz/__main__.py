@@ -1,6 +1,8 @@
-"""python -m v1model.fuzz [PROGRAM.p4 | DIR ...]: random, truncated and mutated packets and hostile P4Runtime
-requests through the library form of any v1model program, built with AddressSanitizer and UBSan, and changed
-texts of the program through the compiler. Exit status 0: no report."""
+"""python -m v1model.fuzz [PROGRAM.p4 | DIR ...]: fuzz v1model programs; exit status 0 means no report.
+
+Random, truncated and mutated packets and hostile P4Runtime requests go through the library form of any
+v1model program, built with AddressSanitizer and UBSan. Changed texts of the program go through the compiler.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def _programs(given: Path) -> list[Path]:
 
 
 def _run_again_with_sanitizers(arguments: Sequence[str]) -> int:
-    """The sanitizers' runtime must be loaded before anything else in a process."""
+    """Run the command in a new process, which loads the sanitizers' runtime first; returns its exit code."""
     names = ("libasan.so", "libubsan.so")
     paths = [
         subprocess.run(
@@ -80,11 +82,11 @@ def _run_again_with_sanitizers(arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return exit code 0 where nothing was found, 1 for a finding, 2 where there is no program."""
+    """Fuzz programs; returns 0 if nothing was found, 1 for a finding, 2 if there is no program."""
     options = _options(arguments)
     if SANITIZED not in os.environ:
         return _run_again_with_sanitizers(sys.argv[1:] if arguments is None else arguments)
-    os.environ.pop("LD_PRELOAD", None)  # for us, not for the C compiler
+    os.environ.pop("LD_PRELOAD", None)  # only for this process, not for the C compiler
     defines = dict(define.partition("=")[::2] for define in options.defines)
     programs = [program for given in options.programs or ["p4"] for program in _programs(Path(given))]
     if not programs:

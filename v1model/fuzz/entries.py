@@ -73,7 +73,7 @@ class Filler:
         self._try(self._plane.insert, entry)
 
     def _match(self, key: ir.Key) -> ir.KeyMatch | None:
-        """Small values, which packets are likely to have, as often as random ones."""
+        """Return a random match; small values, which packets are likely to have, are as frequent as any."""
         width = value_width(key.expression.type)
         value = self._rng.choice((self._rng.randrange(min(8, 1 << width)), self._rng.getrandbits(width or 1)))
         value &= (1 << width) - 1
@@ -92,7 +92,7 @@ class Filler:
 
     @staticmethod
     def _try(call: object, *arguments: object) -> None:
-        """What the switch refuses (a duplicate, a full or const table) is not the fuzzer's business."""
+        """Call a function of the switch; a refusal (a duplicate, a full or const table) is ignored."""
         assert callable(call)
         try:
             call(*arguments)

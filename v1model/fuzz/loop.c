@@ -1,4 +1,5 @@
-/* The fuzzer's inner loop: seeds, mutated, into the switch. Linked into sanitized builds only. */
+/* Inner loop of the fuzzer, which injects mutated seeds into the switch. Linked into sanitized builds
+ * only. */
 #include "api.h"
 #include "switch.h"
 
@@ -47,7 +48,7 @@ static void choose(struct mutator *m, const uint8_t *seeds, const uint32_t *leng
     memcpy(m->frame, seeds, m->length);
 }
 
-/* Injects `packets` frames: one in four as it is, the others mutated up to HAVOC times. `seeds`: the
+/* Injects `packets` frames: one in four as it is, the others mutated up to HAVOC times. `seeds` are the
  * frames one behind the other, each at most MAX_SEED_BYTES. Returns how many the switch took. */
 WEIR_API uint64_t weir_fuzz(struct vswitch *sw, const uint8_t *seeds, const uint32_t *lengths, uint32_t count,
                             uint64_t packets, uint64_t seed) {

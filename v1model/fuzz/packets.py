@@ -1,5 +1,7 @@
-"""Random packets that a program's parser accepts: a walk over its states, headers filled so that the
-walk's select expressions match. The fuzzer's seeds."""
+"""Random packets that a program's parser accepts, the fuzzer's seeds.
+
+Each is a walk over the parser's states, with headers filled so that the walk's select expressions match.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ MAX_PACKET_BYTES = 2048
 
 
 class Walk:
-    """One packet being built. Fields are found again by the expression that a select names."""
+    """Walk that builds one packet. A select's expressions identify the fields to change."""
 
     def __init__(self, parser: ir.Parser, rng: random.Random) -> None:
         self._states = {state.name: state for state in parser.states}
@@ -75,7 +77,7 @@ class Walk:
 
 
 def _path(expression: ir.Expr) -> tuple[str, ...] | None:
-    """The names that lead to an l-value; all elements of a stack count as one."""
+    """Return the names that lead to an l-value; all elements of a stack count as one."""
     match expression:
         case ir.Var(name, _):
             return (name,)

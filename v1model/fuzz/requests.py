@@ -1,5 +1,8 @@
-"""Hostile P4Runtime requests against the server's code, without a socket: entities of every kind filled at
-random with ids that exist, and the bytes of such requests changed at random."""
+"""Hostile P4Runtime requests against the server's code, without a socket.
+
+They have entities of every kind, filled at random with ids that exist. The bytes of some requests are changed
+at random.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,17 @@ if TYPE_CHECKING:
     from v1model.protos.p4.config.v1 import p4info_pb2
 
 MAX_DEPTH = 7
-UPDATES = 8  # of a request
+UPDATES = 8  # in a request
 NUMBERS = (0, 1, 2, 3, 7, 16, 510, 512, 65535, 1 << 16, (1 << 31) - 1)
 BYTES = (b"", b"\0", b"\1", b"\xff\xff", b"uplink", bytes(17))
-STRUCTURED = 0.7  # of the requests; the others are changed bytes
-KNOWN = 0.5  # of the entities: what the switch holds, whole or with a field changed
+STRUCTURED = 0.7  # share of the requests; the others have changed bytes
+KNOWN = 0.5  # share of entities that the switch holds, unchanged or with a field changed
 ENTITY_KINDS = tuple(p4runtime_pb2.Entity.DESCRIPTOR.fields_by_name)
 HELD = ("table_entry", "action_profile_member", "action_profile_group", "packet_replication_engine_entry")
 
 
 class MessageMaker:
-    """Fills messages at random; ids are often those of the P4Info, so more checks are met."""
+    """Maker of random messages; ids are often those of the P4Info, to get past more checks."""
 
     def __init__(self, info: p4info_pb2.P4Info, source: random.Random) -> None:
         kinds: tuple[Any, ...] = (
@@ -70,7 +73,7 @@ class MessageMaker:
         return message
 
     def changed(self, message: p4runtime_pb2.WriteRequest) -> bytes:
-        """Return the message after a few changes: perhaps none any more."""
+        """Return the message's bytes after a few changes, perhaps no message any more."""
         data = bytearray(message.SerializeToString())
         for _ in range(self._random.randint(1, 6)):
             data[self._random.randrange(len(data))] = self._random.getrandbits(8)
@@ -85,7 +88,7 @@ class MessageMaker:
             match.field_id = field.id
 
     def _change(self, message: Any) -> None:
-        """One scalar somewhere in the message."""
+        """Change one scalar somewhere in the message."""
         field, value = self._random.choice(message.ListFields() or [(None, None)])
         if field is None or (field.is_repeated and field.type != FieldDescriptor.TYPE_MESSAGE):
             return
@@ -125,7 +128,7 @@ class MessageMaker:
 
 
 class RequestFuzzer:
-    """Sends requests to a data plane's pipeline. An exception that is no P4Runtime error is a report."""
+    """Sender of requests to a data plane's pipeline. An exception that is no P4Runtime error is a report."""
 
     def __init__(self, data_plane: DataPlane, source: random.Random) -> None:
         info = p4info(data_plane.program)
@@ -135,7 +138,7 @@ class RequestFuzzer:
         self._maker.known = list(self._pipeline.read_entities(map(_wildcard, HELD)))
 
     def run(self, count: int) -> int:
-        """Writes and reads back `count` requests; how many of their updates were accepted."""
+        """Write and read back `count` requests; returns how many of their updates were accepted."""
         accepted = 0
         for _ in range(count):
             request: p4runtime_pb2.WriteRequest | None = self._maker.request()
@@ -152,7 +155,7 @@ class RequestFuzzer:
         return accepted
 
     def _converse(self) -> None:
-        """One message of a controller's stream."""
+        """Send one message of a controller's stream."""
         message = self._maker.stream_message()
         try:
             if message.HasField("packet"):

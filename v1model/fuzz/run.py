@@ -1,4 +1,4 @@
-"""One program, filled with random entries, against many packets and P4Runtime requests."""
+"""Fuzzing of one program, filled with random entries, with many packets and P4Runtime requests."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ TURNS = 4  # of requests and packets in a round
 def fuzz(
     path: str | Path, defines: Mapping[str, str], count: int, seed: int, requests: int = 0, texts: int = 0
 ) -> tuple[int, int]:
-    """Return how many packets went in, and how many updates of requests were accepted. A sanitizer's report
-    ends the process; an exception that is no P4Runtime error is raised, as is one that is no refusal when the
-    compiler gets as many changed `texts`."""
+    """Fuzz a program; returns how many packets went in, and how many updates were accepted.
+
+    A sanitizer's report ends the process. An exception that is no P4Runtime error is raised. So is one that
+    is no refusal when the compiler gets the changed `texts`.
+    """
     SourceFuzzer(preprocess(Path(path), (), defines), random.Random(f"{seed}.texts")).run(texts)
     compiled = compile_p4(path, defines=defines, sanitize=True)
     taken = accepted = 0
@@ -48,7 +50,7 @@ def fuzz(
 
 
 def _shares(count: int) -> Iterator[int]:
-    """`count` in as many parts as there are turns."""
+    """Return `count` split into as many parts as there are turns."""
     turns = ROUNDS * TURNS
     return (count // turns + (number < count % turns) for number in range(turns))
 

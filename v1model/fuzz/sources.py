@@ -1,5 +1,8 @@
-"""Hostile device configs against the compiler: a program's text changed at random, some words to words that
-ask for much. What comes out is C or an error with a reason; anything else is a report."""
+"""Hostile device configs against the compiler: a program's text changed at random.
+
+Some words become words that ask for much. The compiler must give C or an error with a reason; anything else
+is a report.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ GREEDY = (
 
 
 class SourceFuzzer:
-    """Changes of one preprocessed text."""
+    """Random changes of one preprocessed text."""
 
     def __init__(self, text: str, source: random.Random) -> None:
         self._words, self._random = _WORD.findall(text), source
 
     def run(self, count: int) -> int:
-        """Compiles `count` changed texts to C; how many of them were programs."""
+        """Compile `count` changed texts to C; returns how many of them were programs."""
         return sum(self._is_program(self._changed()) for _ in range(count))
 
     def _is_program(self, text: str) -> bool:
@@ -68,7 +71,7 @@ class SourceFuzzer:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raises TimeoutError after MAX_CPU_S; only in the main thread."""
+    """Raise TimeoutError after MAX_CPU_S of the block; only in the main thread."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"a text took more than {MAX_CPU_S} s of CPU")

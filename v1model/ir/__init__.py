@@ -1,15 +1,15 @@
-"""The IR: a v1model program after elaboration and inlining. What the back end compiles, P4Info
-describes and the P4Runtime server controls.
+"""IR: a v1model program after elaboration and inlining.
 
-No generics, no names to resolve, no sub-parsers, sub-controls, functions or instances left: six
-blocks (parser, verify checksum, ingress, egress, compute checksum, deparser), each one flat body
-over its locals and three shared variables, plus the tables, actions and extern instances that
-the control plane sees. `exit` and `return` have become `Leave` of a labelled `Block`;
-copy-in/copy-out has become assignments, so an IR statement never has an aliasing surprise.
+The back end compiles it, P4Info describes it and the P4Runtime server controls it. It has no generics,
+unresolved names, sub-parsers, sub-controls, functions or instances. There are six blocks (parser, verify
+checksum, ingress, egress, compute checksum, deparser), each a flat body over its locals and three shared
+variables. Beside them are the tables, actions and extern instances that the control plane sees. `exit` and
+`return` have become `Leave` of a labelled `Block`. Copy-in/copy-out has become assignments, so no IR
+statement has aliased operands.
 
-Values are P4's: bit<N> wraps modulo 2**N, int<N> is two's complement, shifts by N or more give 0
-(or the sign), a read of an invalid header yields an unspecified value (we: what was last there, or 0).
-`error` and enums without an underlying type are Bits(32): the member's index in order of declaration.
+Values are P4's: bit<N> wraps modulo 2**N, int<N> is two's complement, shifts by N or more give 0 (or the
+sign). A read of an invalid header yields an unspecified value (here: what was last there, or 0). `error` and
+enums without an underlying type are Bits(32): the member's index in order of declaration.
 """
 
 from v1model.ir.control import (

@@ -1,4 +1,4 @@
-"""What the control plane sees of a program: tables, actions, extern instances, digests."""
+"""The control plane's view of a program: tables, actions, extern instances, digests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ActionParam:
-    """A parameter that the control plane gives. `type_name` for P4Info when it is a `type` (NewType);
-    `p4_type`, here and below, is the type in the source, for P4Info's type specifications."""
+    """Parameter that the control plane gives.
+
+    `type_name` is for P4Info if it is a `type` (NewType). `p4_type`, here and below, is the type in the
+    source, for P4Info's type specifications.
+    """
 
     name: str
     type: Bits
@@ -27,7 +30,7 @@ class ActionParam:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`name` is the control plane's fully qualified name (`ingress.forward`, `NoAction`)."""
+    """Action; `name` is the control plane's fully qualified name (`ingress.forward`, `NoAction`)."""
 
     name: str
     params: tuple[ActionParam, ...]
@@ -37,7 +40,9 @@ class Action:
 @dataclass(frozen=True, slots=True)
 class TableAction:
     """An action in a table: its body here, with directional arguments bound and inlined.
-    In `body` the action's control-plane parameters are Var("$" + parameter name)."""
+
+    In `body` the action's control-plane parameters are Var("$" + parameter name).
+    """
 
     action: str
     body: tuple[Stmt, ...]
@@ -48,8 +53,11 @@ class TableAction:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """match_kind: exact lpm ternary range optional selector. `name` as P4Info has it.
-    `type_name` for P4Info when the expression has a `type` (NewType)."""
+    """Key of a table, with `name` as in P4Info.
+
+    `match_kind` is exact, lpm, ternary, range, optional or selector. `type_name` is for P4Info if the
+    expression has a `type` (NewType).
+    """
 
     expression: Expr
     match_kind: str
@@ -61,7 +69,9 @@ class Key:
 
 class KeyMatch(NamedTuple):
     """One field of an entry: exact value; lpm value/prefix_length; ternary value/mask; range low/high.
-    None in an entry's tuple stands for "don't care". Numbers are unsigned bit patterns."""
+
+    None in an entry's tuple means "don't care". Numbers are unsigned bit patterns.
+    """
 
     value: int
     mask: int | None = None
@@ -70,7 +80,7 @@ class KeyMatch(NamedTuple):
 
 
 class ActionCall(NamedTuple):
-    """Arguments in the order of the action's parameters, as unsigned bit patterns."""
+    """Action with arguments in the order of its parameters, as unsigned bit patterns."""
 
     action: str
     arguments: tuple[int, ...] = ()
@@ -78,7 +88,7 @@ class ActionCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConstEntry:
-    """An entry in the source. priority: bigger wins, as in P4Runtime; None where keys need none."""
+    """Entry in the source. A higher `priority` wins, as in P4Runtime; it is None if the keys need none."""
 
     matches: tuple[KeyMatch | None, ...]
     action: ActionCall
@@ -88,8 +98,11 @@ class ConstEntry:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`direct`: names of the direct counters and meters attached. `implementation`: an action
-    profile's or selector's name. size 0: none given (P4Info then says 1024)."""
+    """Table of a program. A `size` of 0 means that none was given (P4Info then says 1024).
+
+    `direct` has the names of the attached direct counters and meters. `implementation` is an action profile's
+    or selector's name.
+    """
 
     name: str
     keys: tuple[Key, ...]
@@ -109,8 +122,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A parser's value_set: the control plane fills it with up to `size` members, each of which has a
-    match for each of `keys`. It is looked up like a table whose entries have no actions."""
+    """A parser's value_set of up to `size` members, which the control plane fills.
+
+    Each member has a match for each of `keys`. It is looked up like a table whose entries have no actions.
+    """
 
     name: str
     keys: tuple[Key, ...]
@@ -124,7 +139,10 @@ class ValueSet:
 
 @dataclass(frozen=True, slots=True)
 class ExternInstance:
-    """kind: register counter direct_counter meter direct_meter action_profile action_selector.
+    """Instance of one of v1model's extern objects.
+
+    `kind` is register, counter, direct_counter, meter, direct_meter, action_profile or action_selector. The
+    other fields of each kind:
 
     register: `value_type`, `size`. counter, meter: `size`, `unit` (packets bytes packets_and_bytes).
     action_profile: `size`. action_selector: `size`, `algorithm`, `output_width`.
@@ -145,7 +163,7 @@ class ExternInstance:
 
 @dataclass(frozen=True, slots=True)
 class CustomObject:
-    """An instance of an extern object that the user has written in C; `arguments`: its constructor's."""
+    """Instance of an extern object that the user has written in C, with its constructor's arguments."""
 
     type: str
     name: str
@@ -155,7 +173,7 @@ class CustomObject:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A `digest<T>` in the program; `type` a Struct (or one Bits). `name` as in P4Info."""
+    """A `digest<T>` in the program; `type` is a Struct (or one Bits). `name` is as in P4Info."""
 
     name: str
     type: Type

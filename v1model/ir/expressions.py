@@ -1,4 +1,4 @@
-"""Expressions of the IR: free of side effects."""
+"""Expressions of the IR, which have no side effects."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A local of the block, a parameter of the running action, or one of the shared variables
-    `headers`, `metadata`, `standard_metadata` (as the IR names them, whatever the user did)."""
+    """A local of the block, a parameter of the running action, or a shared variable.
+
+    The shared ones are `headers`, `metadata` and `standard_metadata`, whatever the program calls them.
+    """
 
     name: str
     type: Type
@@ -47,7 +49,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class StackNext:
-    """stack.next in a parser: out of range raises error.StackOutOfBounds (parser only)."""
+    """stack.next, in a parser only: out of range raises error.StackOutOfBounds."""
 
     base: Expr
     type: Type
@@ -77,7 +79,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class IsValid:
-    """Of a header or a header union."""
+    """isValid() of a header or a header union."""
 
     base: Expr
     type: Type = _BOOL
@@ -92,10 +94,11 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """+ - * / % |+| |-| & | ^ && || == != < <= > >= << >> ++; && and || short-circuit.
+    """Binary operation: + - * / % |+| |-| & | ^ && || == != < <= > >= << >> ++.
 
-    == and != also compare structs, headers (both invalid, or both valid with equal fields),
-    stacks and varbits."""
+    && and || short-circuit. == and != also compare structs, headers (both invalid, or both valid with equal
+    fields), stacks and varbits.
+    """
 
     operator: str
     left: Expr
@@ -113,8 +116,10 @@ class Ternary:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Between Bits of any widths and signs (truncate, zero- or sign-extend by the operand's sign),
-    Bits(1) and Bool."""
+    """Cast between Bits of any widths and signs, Bits(1) and Bool.
+
+    It truncates, or zero- or sign-extends by the operand's sign.
+    """
 
     operand: Expr
     type: Type
@@ -122,8 +127,11 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A struct, tuple or (then valid) header value from one expression per field, in order;
-    for a Stack one per element (the rest invalid). InvalidHeader is Aggregate with valid False."""
+    """Struct, tuple or (then valid) header value from one expression per field, in order.
+
+    For a Stack it has one expression per element (the rest are invalid). InvalidHeader is Aggregate with
+    valid False.
+    """
 
     values: tuple[Expr, ...]
     type: Type
@@ -132,14 +140,14 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """packet.lookahead<T>() as bits: parser only; too short raises error.PacketTooShort."""
+    """packet.lookahead<T>() as bits, in a parser only: too short raises error.PacketTooShort."""
 
     type: Bits
 
 
 @dataclass(frozen=True, slots=True)
 class PacketLength:
-    """packet.length(), in bytes: parser only."""
+    """packet.length() in bytes, in a parser only."""
 
     type: Type = _BITS_32
 

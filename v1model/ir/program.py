@@ -1,4 +1,4 @@
-"""A whole program: parser states, controls, and everything they name."""
+"""A whole program: parser states, controls, and everything that they name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`next`: an expression-less target, or a Switch-like list of cases tried in order."""
+    """State of a parser."""
 
     name: str
     body: tuple[Stmt, ...]
@@ -33,9 +33,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Cases are tried in order; each has one KeyMatch (None: don't care) per expression; no match:
-    accepted, as simple_switch does (P4_16 has error.NoMatch for it). Targets are state names,
-    "accept" or "reject"."""
+    """Transition of a state. Cases are tried in order; each has one match (None: don't care) per expression.
+
+    Without a match the packet is accepted, as in simple_switch (P4_16 has error.NoMatch for it). Targets are
+    state names, "accept" or "reject".
+    """
 
     expressions: tuple[Expr, ...]
     cases: tuple[tuple[tuple[SelectMatch | None, ...], str], ...]
@@ -43,8 +45,11 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class SelectMatch:
-    """value, value/mask or low..high; a run-time `value_expr` compared for equality; or membership in
-    `value_set`, which covers as many expressions as it has keys: None stands for all but the first."""
+    """Match of a select: value, value/mask, low..high, a run-time expression, or a value set.
+
+    `value_expr` is compared for equality. `value_set` covers as many expressions as it has keys: None stands
+    for all but the first.
+    """
 
     value: int = 0
     mask: int | None = None
@@ -55,7 +60,7 @@ class SelectMatch:
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """Sub-parsers are inlined (their states renamed); locals are initialised in the start state."""
+    """Parser with inlined sub-parsers (their states renamed); locals are initialised in the start state."""
 
     name: str
     locals: tuple[Var, ...]
@@ -74,8 +79,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`headers` and `metadata` are the user's two structs; `standard_metadata` is v1model's.
-    `errors` and `enums` map names to member names in order of their indices."""
+    """Program; `headers` and `metadata` are the user's two structs, `standard_metadata` is v1model's.
+
+    `errors` and `enums` have member names in order of their indices.
+    """
 
     name: str
     headers: Struct

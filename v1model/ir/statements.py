@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """target is Var, Member, Index, StackNext/StackLast or Slice of one; whole structs, headers
-    (with their validity), unions and stacks (with nextIndex) are assigned by value."""
+    """Assignment by value; structs, headers, unions and stacks are assigned as a whole.
+
+    Headers include their validity and stacks nextIndex. `target` is Var, Member, Index, StackNext, StackLast,
+    or Slice of one.
+    """
 
     target: Expr
     value: Expr
@@ -22,7 +25,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class SetValid:
-    """setValid / setInvalid of a header; setValid of a union's member invalidates the others."""
+    """setValid or setInvalid of a header; setValid of a union's member invalidates the others."""
 
     header: Expr
     valid: bool
@@ -37,7 +40,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """cases: (values, body); fall-through has been resolved; default last, possibly empty."""
+    """Switch; `cases` are (values, body) without fall-through. `default` comes last, possibly empty."""
 
     subject: Expr
     cases: tuple[tuple[tuple[Const, ...], tuple[Stmt, ...]], ...]
@@ -46,7 +49,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`Leave(label)` inside jumps behind it. Labels are unique in a program block."""
+    """Block of statements; `Leave(label)` inside jumps behind it. Labels are unique in a program block."""
 
     label: str
     body: tuple[Stmt, ...]
@@ -59,15 +62,18 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Repeats until a Leave of an enclosing Block; the back end bounds it against hostile input."""
+    """Loop that ends with a Leave of an enclosing Block; the back end bounds it against hostile input."""
 
     body: tuple[Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """packet.extract: target may be StackNext (advances nextIndex); `varbit_bits` for the two-argument
-    form. A target of None skips over a header of type `header` (`extract(_)`)."""
+    """packet.extract; `target` may be StackNext (advances nextIndex).
+
+    `varbit_bits` is for the two-argument form. A target of None skips a header of type `header`
+    (`extract(_)`).
+    """
 
     target: Expr | None
     header: Header
@@ -81,7 +87,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """verify(condition, error): when false, parser_error = error and the parser rejects."""
+    """verify(condition, error): if false, parser_error = error and the parser rejects."""
 
     condition: Expr
     error: Expr
@@ -89,7 +95,7 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """packet.emit of a header, stack, union or struct: what is valid is appended."""
+    """packet.emit of a header, stack, union or struct: valid headers are appended."""
 
     value: Expr
 
@@ -104,7 +110,10 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class ApplyTable:
-    """`hit` (Bool) and `action` (Bits(32): index into table.actions) are variables to set, or None."""
+    """Application of a table.
+
+    `hit` (Bool) and `action` (Bits(32): index into table.actions) are variables to set, or None.
+    """
 
     table: str
     hit: Var | None = None
@@ -113,8 +122,9 @@ class ApplyTable:
 
 @dataclass(frozen=True, slots=True)
 class ExternCall:
-    """A v1model extern. `instance` names an ExternInstance, for digest the Digest, or is "" for any
-    other function.
+    """Call of a v1model extern.
+
+    `instance` names an ExternInstance, for digest the Digest, or is "" for any other function.
 
     `name` is the method or function as in v1model.p4: read write count execute_meter mark_to_drop
     hash random digest clone clone3 clone_preserving_field_list resubmit
@@ -135,9 +145,11 @@ class ExternCall:
 
 @dataclass(frozen=True, slots=True)
 class CustomCall:
-    """A call of an extern that the user has written in C: of `function`, or of method `function` of the
-    object `instance`. Arguments are Bits or Bool with whether they are written; `result` is a variable
-    or None."""
+    """Call of an extern that the user has written in C.
+
+    It calls `function`, or the method `function` of the object `instance`. Arguments are Bits or Bool, each
+    with whether it is written; `result` is a variable or None.
+    """
 
     function: str
     arguments: tuple[tuple[Expr, bool], ...]

@@ -1,4 +1,4 @@
-"""The types of the IR."""
+"""Types of the IR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """Only in the arguments of log_msg and friends."""
+    """String; only in the arguments of log_msg and similar functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Varbit:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct or (with fields f0, f1 ...) a tuple. Names are unique per distinct type in a program."""
+    """Struct, or a tuple (with fields f0, f1 ...). Names are unique per distinct type in a program."""
 
     name: str
     fields: tuple[tuple[str, Type], ...]
@@ -38,7 +38,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Fields are Bits, Bool, Varbit or Struct of those; validity is implicit."""
+    """Header; fields are Bits, Bool, Varbit or Struct of those; validity is implicit."""
 
     name: str
     fields: tuple[tuple[str, Type], ...]
@@ -46,7 +46,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """A header union: at most one member is valid."""
+    """Header union: at most one member is valid."""
 
     name: str
     fields: tuple[tuple[str, Header], ...]
@@ -54,7 +54,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`size` headers or unions and the implicit nextIndex."""
+    """Stack of `size` headers or unions, with the implicit nextIndex."""
 
     element: Header | Union
     size: int

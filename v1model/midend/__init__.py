@@ -1,4 +1,4 @@
-"""The middle end: a checked AST becomes an `ir.Program`."""
+"""Middle end: a checked AST becomes an `ir.Program`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ __all__ = ["lower", "verify"]
 
 def lower(program: ast.Program, source_name: str, *, has_custom_externs: bool = False) -> ir.Program:
     """Return the IR of a checked v1model program; raises CompileError or UnsupportedError with a place.
-    `has_custom_externs`: externs that are not v1model's are implemented in C by the user."""
+
+    With `has_custom_externs` the user implements externs in C that are not v1model's.
+    """
     main = _main(program)
     try:
         return _lower(program, main, source_name, has_custom_externs=has_custom_externs)

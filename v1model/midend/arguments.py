@@ -1,4 +1,4 @@
-"""Arguments of externs, which are passed as they are: values, and places to write to."""
+"""Arguments of externs: values, and places to write to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 def arguments(frame: Frame, node: ast.Call) -> list[ir.Expr]:
-    """Return the arguments by parameter: values of `in` parameters, places of `out` and `inout` ones. They
-    are evaluated left to right as the call is written (spec section 6.8)."""
+    """Return the arguments by parameter: values of `in` parameters, places of `out` and `inout` ones.
+
+    They are evaluated from left to right as the call is written (spec section 6.8).
+    """
     order = sorted(range(len(node.arguments)), key=lambda index: node.arguments[index].position)
     values: list[tuple[ir.Expr, bool]] = []
     for argument in (node.arguments[index] for index in order):
@@ -36,7 +38,7 @@ def arguments(frame: Frame, node: ast.Call) -> list[ir.Expr]:
 
 
 def _discarded(frame: Frame, node: ast.Call, parameter: ast.Parameter) -> ir.Var:
-    """A variable for an `out` argument written as `_`."""
+    """Return a variable for an `out` argument written as `_`."""
     type_ = parameter.type_ref.resolved
     if isinstance(type_, t.TypeVariable):
         assert isinstance(node.declaration, ast.FunctionDeclaration)

@@ -40,7 +40,7 @@ def instantiate_main(unit: Unit, main: ast.Instantiation) -> list[ParserInstance
 
 
 def bind_shared(unit: Unit, frame: Frame, instance: ParserInstance | ControlInstance) -> None:
-    """Binds a block's parameters: the packet, and headers, metadata, standard_metadata in this order."""
+    """Bind a block's parameters: the packet, and headers, metadata and standard_metadata in this order."""
     shared: list[Binding] = [
         ir.Var("headers", unit.headers),
         ir.Var("metadata", unit.metadata),
@@ -53,7 +53,7 @@ def bind_shared(unit: Unit, frame: Frame, instance: ParserInstance | ControlInst
 
 
 def shared_shapes(unit: Unit, parser: ParserInstance) -> None:
-    """Learns the types of the three shared variables from the parser's parameters."""
+    """Set the types of the three shared variables from the parser's parameters."""
     _, headers, metadata, standard = (
         parser.scope.closed(parameter.type_ref.resolved)
         for parameter in parser.declaration.parameters

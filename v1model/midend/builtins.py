@@ -1,4 +1,4 @@
-"""The methods that headers, unions and stacks have (spec sections 8.17 to 8.20)."""
+"""Methods of headers, unions and stacks (spec sections 8.17 to 8.20)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def call(frame: Frame, node: ast.Call) -> ir.Expr:
-    """isValid, setValid, setInvalid, push_front, pop_front, minSizeInBits and its kin."""
+    """Lower isValid, setValid, setInvalid, push_front, pop_front or a size such as minSizeInBits."""
     if isinstance(node.constant, int):
         return ir.Const(int(node.constant), INTEGER)
     assert isinstance(node.callee, ast.Member), node

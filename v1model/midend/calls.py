@@ -1,4 +1,4 @@
-"""Calls: functions, actions and sub-controls are inlined, the rest is handed to who knows it."""
+"""Calls: functions, actions and sub-controls are inlined, others are lowered by their own modules."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _apply(frame: Frame, node: ast.Call) -> None:
 
 
 def inline_control(frame: Frame, instance: ControlInstance) -> None:
-    """The body of a control whose parameters are bound."""
+    """Inline the body of a control whose parameters are bound."""
     for local in instance.declaration.locals:
         if isinstance(local, ast.VariableDeclaration):
             frame.statement(ast.DeclarationStatement(local.span, local))

@@ -1,4 +1,4 @@
-"""What the control plane needs of types: packet-in and packet-out headers, translated types."""
+"""Types that the control plane needs: packet-in and packet-out headers, translated types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def controller_header_types(unit: Unit, program: ast.Program) -> dict[str, t.Rec
 
 
 def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[ControllerHeader, ...]:
-    """packet_in and packet_out with the annotations of their fields."""
+    """Return packet_in and packet_out headers with the annotations of their fields."""
     found = []
     for name, type_ in types.items():
         is_used = unit.shapes.has(type_)
@@ -52,8 +52,10 @@ def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[Cont
 
 
 def _check_fields(name: str, header: ir.Header, span: ast.Span, *, is_used: bool) -> None:
-    """Refuse a packet-in or packet-out header that is no whole bytes or whose size varies; where the program
-    never has such a header, only say so."""
+    """Refuse a packet-in or packet-out header that is no whole bytes or varies in size.
+
+    If the program never uses the header, only warn.
+    """
     if any(isinstance(field, ir.Varbit) for _, field in header.fields):
         message, hint = f"the header of {name} has a varbit", "the fields of packet metadata have one size"
     else:
@@ -76,7 +78,7 @@ def header_annotations(program: ast.Program) -> dict[str, tuple[ast.Annotation, 
 
 
 def translations(unit: Unit) -> tuple[ir.TypeTranslation, ...]:
-    """Return the `type`s that keys and action parameters have, with what @p4runtime_translation says."""
+    """Return the `type`s of keys and action parameters, with their @p4runtime_translation."""
     return tuple(_translation(unit, type_) for type_ in unit.new_types.values())
 
 
@@ -92,8 +94,10 @@ def _translation(unit: Unit, type_: t.NewType) -> ir.TypeTranslation:
 
 
 def translation_arguments(annotation: ast.Annotation) -> tuple[str, int | None]:
-    """Return the URI and the controller's bit width, None for a string, of @p4runtime_translation(uri, type):
-    the type is written as `string`, `bit<W>` or W."""
+    """Return the URI and the controller's bit width (None for a string) of @p4runtime_translation(uri, type).
+
+    The type is written as `string`, `bit<W>` or W.
+    """
     written = _TRANSLATION.fullmatch(annotation.text.replace(" ", ""))
     if written is None:
         raise CompileError("@p4runtime_translation needs a URI and `string` or bit<W>", annotation.span)

@@ -1,4 +1,4 @@
-"""Externs that are not v1model's: their C is the user's (docs/embedded-switch.md, "Externs in C")."""
+"""Externs that are not v1model's, written in C by the user (docs/embedded-switch.md, "Externs in C")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTEGER_BITS = 128  # the widest result that a C function returns
 
 
 def function(frame: Frame, node: ast.Call) -> ir.Expr:
-    """A call of an extern function."""
+    """Lower a call of an extern function."""
     assert isinstance(node.declaration, ast.FunctionDeclaration), node
     name = node.declaration.name
     if not frame.unit.has_custom_externs:
@@ -29,7 +29,7 @@ def function(frame: Frame, node: ast.Call) -> ir.Expr:
 
 
 def method(frame: Frame, node: ast.Call, target: CustomExtern) -> ir.Expr:
-    """A call of a method of an extern object."""
+    """Lower a call of a method of an extern object."""
     assert isinstance(node.callee, ast.Member), node
     return _call(frame, node, f"{target.resource.type}_{node.callee.member}", target.resource.name)
 

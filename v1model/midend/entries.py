@@ -1,4 +1,4 @@
-"""Entries in the source: their keys, arguments, and priorities as P4Runtime has them."""
+"""Entries in the source: keys, arguments, and priorities as in P4Runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def action_arguments(frame: Frame, call: ast.Call) -> tuple[int, ...]:
 
 
 def _pattern(value: ir.Expr, node: ast.Node) -> int:
-    """A constant's bits."""
+    """Return a constant's bits."""
     if not isinstance(value, ir.Const) or not isinstance(value.value, int):
         raise CompileError("this must be known at compile time", node.span)
     return value.value & ((1 << _width(value.type)) - 1)
@@ -71,7 +71,7 @@ def table_entries(
 
 
 def _refuse_twice(declaration: ast.TableDeclaration, entries: tuple[ir.ConstEntry, ...]) -> None:
-    """Two entries of the same keys and priority: the control plane could not tell them apart."""
+    """Refuse two entries of the same keys and priority, which the control plane could not distinguish."""
     seen: dict[object, ast.Entry] = {}
     for node, entry in zip(declaration.entries, entries, strict=True):
         first = seen.setdefault((entry.matches, entry.priority), node)
@@ -89,7 +89,7 @@ def _action(frame: Frame, call: ast.Call) -> ir.ActionCall:
 
 
 def _priorities(frame: Frame, declaration: ast.TableDeclaration) -> list[int | None]:
-    """P4Runtime's priorities, where bigger wins (spec section 14.2.1.4, and p4c's @priority for BMv2)."""
+    """Return P4Runtime's priorities: higher ones win (spec section 14.2.1.4; p4c's @priority for BMv2)."""
     entries = declaration.entries
     if declaration.entries_const:
         ranks = [_rank(frame, entry, position) for position, entry in enumerate(entries, start=1)]
@@ -103,7 +103,7 @@ def _priorities(frame: Frame, declaration: ast.TableDeclaration) -> list[int | N
 
 
 def _rank(frame: Frame, entry: ast.Entry, position: int) -> int:
-    """The place of a const entry: by position, or by @priority(n), where smaller wins."""
+    """Return the rank of a const entry: its position, or that of @priority(n), where smaller wins."""
     for annotation in entry.annotations:
         if annotation.name == "priority":
             return frame.constant(annotation.expressions[0], "a priority")
@@ -111,7 +111,10 @@ def _rank(frame: Frame, entry: ast.Entry, position: int) -> int:
 
 
 def _explicit(frame: Frame, declaration: ast.TableDeclaration, step: int) -> list[int]:
-    """Each entry's priority: as given, or a step from the one before; all made up where none is given."""
+    """Return each entry's priority: as given, or a step from the one before.
+
+    If none is given, all are made up.
+    """
     entries = declaration.entries
     if all(entry.priority is None for entry in entries):
         count = len(entries)
@@ -152,7 +155,7 @@ def _delta(frame: Frame, declaration: ast.TableDeclaration) -> int:
         return 1
     assert isinstance(given.value, ast.Expression)
     value = frame.constant(given.value, "priority_delta")
-    if value <= 0:  # a constructor's argument; others were checked before
+    if value <= 0:  # from a constructor's argument; others are checked already
         raise CompileError("priority_delta must be at least 1", given.value.span)
     return value
 
@@ -171,7 +174,7 @@ def _parts(node: ast.Expression) -> list[ast.Expression]:
 
 
 def _match(frame: Frame, node: ast.Expression, key: ir.Key) -> ir.KeyMatch | None:
-    """One field of an entry; None where it matches anything."""
+    """Return the match of one field of an entry; None if it matches anything."""
     width = _width(key.expression.type)
     full = (1 << width) - 1
 
@@ -202,7 +205,7 @@ def _match(frame: Frame, node: ast.Expression, key: ir.Key) -> ir.KeyMatch | Non
 
 
 def _masked(value: int, mask: int, width: int, key: ir.Key, node: ast.Expression) -> ir.KeyMatch | None:
-    """value &&& mask for a ternary key, or for an lpm key when the mask is a prefix."""
+    """Return value &&& mask for a ternary key, or for an lpm key if the mask is a prefix."""
     if mask == 0 and key.match_kind in ("ternary", "lpm"):
         return None
     if key.match_kind == "ternary":

@@ -1,4 +1,4 @@
-"""Expressions: values without side effects, side effects emitted before them in P4's order."""
+"""Expressions: values without side effects; side effects are emitted before them in P4's order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _member(frame: Frame, node: ast.Member) -> ir.Expr:
 
 
 def _type_member(frame: Frame, node: ast.Member, base: ast.TypeName) -> ir.Expr:
-    """E.member of an enum, or error.member."""
+    """Lower E.member of an enum, or error.member."""
     assert base.ref.resolved is not None
     type_ = frame.scope.closed(base.ref.resolved)
     if isinstance(type_, t.ErrorType):
@@ -138,7 +138,7 @@ def _binary(frame: Frame, node: ast.Binary) -> ir.Expr:
 
 
 def _unified(frame: Frame, left: ir.Expr, right: ir.Expr, node: ast.Binary) -> tuple[ir.Expr, ir.Expr]:
-    """Both operands in one type, where one is a list or a compile-time integer."""
+    """Return both operands in one type, if one is a list or a compile-time integer."""
     if left.type == INTEGER or isinstance(left, ir.Aggregate):
         return convert(frame, left, right.type, node.left.span), right
     return left, convert(frame, right, left.type, node.right.span)
@@ -193,8 +193,11 @@ def _cast(frame: Frame, node: ast.Cast) -> ir.Expr:
 
 
 def _modular(frame: Frame, node: ast.Expression, shape: ir.Bits) -> ir.Expr:
-    """An `int` that is cut to W bits: what is computed with run-time values, as in (bit<8>)((int) x + 1),
-    can be computed with W bits as well, if it is only added, subtracted and multiplied."""
+    """Lower an `int` expression that is cut to W bits, with W bits throughout.
+
+    That gives the same result for additions, subtractions and multiplications with run-time values, as in
+    (bit<8>)((int) x + 1).
+    """
     if node.constant is None and isinstance(node, ast.Binary) and node.operator in ("+", "-", "*"):
         left = _modular(frame, node.left, shape)
         return fold.binary(node.operator, left, _modular(frame, node.right, shape), shape, node.span)

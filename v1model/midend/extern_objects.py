@@ -1,4 +1,4 @@
-"""v1model's extern objects: what an instance of each is to the control plane."""
+"""v1model's extern objects: the control plane's view of their instances."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = frozenset(
     )
 )
 MAX_INSTANCE_SIZE = 1 << 28  # cells
-MAX_ARRAYS_BYTES = 1 << 31  # of all arrays of a program; a packet may write to each cell
+MAX_ARRAYS_BYTES = 1 << 31  # all arrays of a program; packets may write to each cell
 _CELL_BYTES = {"counter": 16, "meter": 128}
 
 
@@ -38,7 +38,7 @@ def instantiate(
     name: str,
     node: ast.Call | ast.Instantiation,
 ) -> ExternObject:
-    """Return an extern's instance, known to the program from now on."""
+    """Return an extern's instance, and add it to the program."""
     for argument in arguments:
         _refuse_cut(argument.value)
     given = {
@@ -74,7 +74,7 @@ def _has_typedef(node: ast.Call | ast.Instantiation, declaration: ast.ExternDecl
 
 
 def _refuse_cut(node: ast.Expression | None) -> None:
-    """Refuses a number that the parameter's type cuts: a register of 2**40 cells would have none."""
+    """Refuse a number that the parameter's type cuts: a register of 2**40 cells would have none."""
     given = node.operand.constant if isinstance(node, ast.Cast) else None
     if node is not None and isinstance(given, int) and given != node.constant:
         raise CompileError(f"{given} does not fit {show(node.type)}", node.span)

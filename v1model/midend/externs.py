@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from v1model.midend.frame import Frame
 
-# The blocks in which a function means something, as p4c's back end has it; the rest may stand anywhere.
+# Blocks in which a function has a meaning, as in p4c's back end; the others may be called anywhere.
 _PIPELINE = ("ingress", "egress")
 _PLACES: dict[str, tuple[str, ...]] = {
     "digest": ("ingress",),
@@ -47,7 +47,7 @@ _KEEPS_DATA = ("resubmit", "recirculate", "clone3")
 
 
 def function(frame: Frame, node: ast.Call) -> ir.Expr:
-    """A call of an extern function."""
+    """Lower a call of an extern function."""
     assert isinstance(node.declaration, ast.FunctionDeclaration), node
     name = node.declaration.name
     if name == "static_assert":
@@ -98,7 +98,7 @@ def _static_assert(frame: Frame, node: ast.Call) -> ir.Expr:
 
 
 def _digest(frame: Frame, node: ast.Call) -> str:
-    """The name of the digest that a call sends: its type's, or one made up where it has none."""
+    """Return the name of the digest that a call sends: its type's, or a made-up one."""
     type_ = frame.scope.closed(node.inferred[0])
     shape = frame.unit.shapes.of(type_, node.span)
     if isinstance(type_, t.RecordType):
@@ -110,14 +110,14 @@ def _digest(frame: Frame, node: ast.Call) -> str:
 
 
 def _field_list(frame: Frame, index: ir.Expr, node: ast.Call) -> tuple[ir.Expr, ...]:
-    """The fields of the user's metadata, nested ones too, annotated with @field_list(index)."""
+    """Return the fields of the user's metadata, also nested ones, that have @field_list(index)."""
     if not isinstance(index, ir.Const):
         raise CompileError("the index of a field list must be known at compile time", node.span)
     return tuple(_annotated(frame, ir.Var("metadata", frame.unit.metadata), index))
 
 
 def _annotated(frame: Frame, struct: ir.Expr, index: ir.Const) -> Iterator[ir.Expr]:
-    """The fields of a struct, and of the structs in it, that are in a field list."""
+    """Yield the fields of a struct, and of the structs in it, that are in a field list."""
     assert isinstance(struct.type, ir.Struct)
     source = frame.unit.shapes.sources.get(struct.type.name)
     declared = {field.name: field for field in source.declaration.fields} if source else {}  # a tuple: none
@@ -139,14 +139,14 @@ def _is_listed(frame: Frame, annotations: list[ast.Annotation], index: ir.Const)
 
 
 def _listed(data: ir.Expr) -> tuple[ir.Expr, ...]:
-    """The places in a list of fields."""
+    """Return the places in a list of fields."""
     if isinstance(data, ir.Aggregate):
         return tuple(place for value in data.values for place in _listed(value))
     return (data,) if isinstance(data, ir.Var | ir.Member | ir.Index) else ()
 
 
 def method(frame: Frame, node: ast.Call) -> ir.Expr:
-    """A call of a method of an extern object or of the packet."""
+    """Lower a call of a method of an extern object or of the packet."""
     assert isinstance(node.callee, ast.Member), node
     target = named_object(frame, node.callee.base)
     if isinstance(target, Packet):
@@ -158,7 +158,7 @@ def method(frame: Frame, node: ast.Call) -> ir.Expr:
     resource = target.resource
     if resource.kind == "direct_counter":
         frame.unit.direct_uses.setdefault((resource.kind, resource.name), node.span)
-        return VOID  # counts with its table, whatever the action says
+        return VOID  # it counts with its table anyway
     values = arguments(frame, node)
     if resource.kind == "direct_meter":
         if frame.unit.meter_targets.setdefault(resource.name, values[0]) != values[0]:

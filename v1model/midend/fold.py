@@ -1,4 +1,4 @@
-"""IR expressions that fold as they are built: P4's arithmetic on constants."""
+"""Constant folding of IR expressions as they are built, with P4's arithmetic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def boolean(value: bool) -> ir.Const:
 
 
 def wrap(value: int, type_: ir.Type) -> int:
-    """`value` as `type_` holds it: modulo 2**width, two's complement when signed."""
+    """Return `value` as `type_` holds it: modulo 2**width, two's complement if signed."""
     if not isinstance(type_, ir.Bits) or type_ == INTEGER:
         return value
     value &= (1 << type_.width) - 1
@@ -70,7 +70,7 @@ def _known(expression: ir.Expr) -> int | None:
 
 
 def binary(op: str, left: ir.Expr, right: ir.Expr, type_: ir.Type, span: Span | None = None) -> ir.Expr:
-    """left op right, a constant where both are; && and || also where the left decides."""
+    """Return left op right, a constant if both are; && and || also if the left decides."""
     if isinstance(type_, ir.String):
         return _joined(left, right, span)
     a, b = _known(left), _known(right)
@@ -89,7 +89,7 @@ def binary(op: str, left: ir.Expr, right: ir.Expr, type_: ir.Type, span: Span | 
 
 
 def _joined(left: ir.Expr, right: ir.Expr, span: Span | None) -> ir.Const:
-    """left ++ right of strings, which exist only at compile time."""
+    """Return left ++ right of strings, which exist only at compile time."""
     if not isinstance(left, ir.Const) or not isinstance(right, ir.Const):
         raise UnsupportedError("a string that is not known at compile time", span)
     text = f"{left.value}{right.value}"
@@ -173,7 +173,7 @@ def ternary(condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
 
 
 def member(base: ir.Expr, field: str) -> ir.Expr:
-    """base.field of a struct, header or union; of an aggregate, the field's own expression."""
+    """Return base.field of a struct, header or union; of an aggregate, the field's own expression."""
     assert isinstance(base.type, ir.Struct | ir.Header | ir.Union), base
     for position, (name, type_) in enumerate(base.type.fields):
         if name == field:

@@ -1,7 +1,7 @@
-"""The machinery of lowering: the block under construction, and the activation that is being lowered.
+"""State of lowering: the block under construction, and the activation that is being lowered.
 
-Rules for each kind of AST node register themselves (`@lowers(ast.If)`), so that expressions, calls
-and statements can use each other through a Frame without importing each other.
+Rules for each kind of AST node register themselves (`@lowers(ast.If)`). So expressions, calls and statements
+can use each other through a Frame without importing each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHARED = ("headers", "metadata", "standard_metadata")
 MAX_INLINING_DEPTH = 64
-# What calls inside calls multiply: a function that calls the one before it twice, eighteen times over.
+# Nested calls multiply: a function that calls the one before it twice, eighteen times over.
 MAX_FRAMES = 1 << 12
 MAX_LOWERED_NODES = 1 << 17
 
@@ -34,7 +34,10 @@ Rule = Any
 
 
 def lowers(*nodes: type[ast.Node]) -> Callable[[Rule], Rule]:
-    """Registers the rule for the given AST nodes: an expression's returns an ir.Expr, a statement's None."""
+    """Return a decorator that registers the rule for AST nodes.
+
+    An expression's rule returns an ir.Expr, a statement's None.
+    """
 
     def register(rule: Rule) -> Rule:
         for node in nodes:
@@ -45,7 +48,7 @@ def lowers(*nodes: type[ast.Node]) -> Callable[[Rule], Rule]:
 
 
 class Builder:
-    """One program block under construction: its locals, and the statement list that grows."""
+    """Program block under construction: its locals, and the growing list of statements."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,7 +85,7 @@ class Builder:
         return variable
 
     def exit_flag(self) -> ir.Var:
-        """Return the variable that tells that a table's action executed `exit`."""
+        """Return the variable that says whether a table's action executed `exit`."""
         if self.exited is None:
             self.exited = self.temporary(ir.Bool(), "exited")
         return self.exited
@@ -93,7 +96,7 @@ class Builder:
         return isinstance(value, ir.Var) and value.name in self._temporaries
 
     def saved_at(self, position: int, value: ir.Expr) -> ir.Expr:
-        """`value` as it was when the statement list had `position` statements."""
+        """Return `value` as it was when the statement list had `position` statements."""
         if isinstance(value, ir.Const) or (isinstance(value, ir.Var) and value.name in self._temporaries):
             return value
         variable = self.temporary(value.type)
@@ -101,7 +104,7 @@ class Builder:
         return variable
 
     def pinned_at(self, position: int, target: ir.Expr) -> ir.Expr:
-        """Return the l-value `target` with its indices as they were then."""
+        """Return the l-value `target` with its indices as they were at `position`."""
         match target:
             case ir.Member(base=base):
                 return replace(target, base=self.pinned_at(position, base))
@@ -118,7 +121,7 @@ class Builder:
 
     @contextmanager
     def collect(self) -> Iterator[list[ir.Stmt]]:
-        """Statements emitted inside go to the list it yields."""
+        """Collect the statements that are emitted in the block in the yielded list."""
         saved, self.out = self.out, []
         try:
             yield self.out
@@ -126,11 +129,11 @@ class Builder:
             self.out = saved
 
     def ended(self) -> bool:
-        """Return whether what comes next cannot be reached."""
+        """Return whether following statements cannot be reached."""
         return bool(self.out) and isinstance(self.out[-1], ir.Leave)
 
     def emit_block(self, label: str, body: list[ir.Stmt]) -> None:
-        """`body` as a Block, or bare when nothing leaves it early."""
+        """Emit `body` as a Block, or without one if nothing leaves it early."""
         if body and body[-1] == ir.Leave(label):
             body = body[:-1]
         if leaves(body, label):
@@ -146,7 +149,7 @@ def _holds_string(type_: ir.Type) -> bool:
 
 
 def leaves(body: list[ir.Stmt] | tuple[ir.Stmt, ...], label: str) -> bool:
-    """Return whether a Leave(label) stands somewhere in `body`."""
+    """Return whether a Leave(label) occurs in `body`."""
     return any(
         statement == ir.Leave(label) or any(leaves(inner, label) for inner in nested(statement))
         for statement in body
@@ -168,10 +171,10 @@ def nested(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """One activation: of a block, or of a control, function or action inlined into it.
+    """Activation of a block, or of a control, function or action that is inlined into it.
 
-    `copy_out` runs when it is left, `return_label` is where `return` goes; `exit` runs the
-    copy_out of every frame up to the one that has an `exit_label`.
+    `copy_out` runs when it is left, and `return_label` is the target of `return`. `exit` runs the copy_out of
+    every frame up to the one that has an `exit_label`.
     """
 
     unit: Unit
@@ -180,16 +183,16 @@ class Frame:
     caller: Frame | None = None
     return_label: str = ""
     exit_label: str = ""
-    in_table: bool = False  # a table's action, whose `exit` goes on where the table is applied
+    in_table: bool = False  # a table's action: `exit` continues where the table is applied
     result: ir.Var | None = None
-    string: ir.Const | None = None  # what a function of type string returns
+    string: ir.Const | None = None  # result of a function of type string
     copy_out: list[ir.Stmt] = field(default_factory=list)
     break_labels: list[str] = field(default_factory=list)
     continue_labels: list[str] = field(default_factory=list)
     depth: int = 0
 
     def inner(self, scope: Scope, call: ast.Node) -> Frame:
-        """Return the frame of something called from here."""
+        """Return the frame of a callee."""
         self.unit.frames += 1
         if self.unit.frames > MAX_FRAMES:
             raise UnsupportedError(f"more than {MAX_FRAMES} calls and instances to inline", call.span)
@@ -199,8 +202,7 @@ class Frame:
         return Frame(self.unit, self.builder, scope, self, depth=self.depth + 1)
 
     def find(self, declaration: ast.Declaration) -> Binding:
-        """Return what a name means here; instances and constants of the top level are made when first
-        used."""
+        """Return the binding of a name; instances and constants of the top level are made at first use."""
         return self.scope.find(declaration) or self.unit.top_level(declaration)
 
     def type_of(self, node: ast.Expression) -> t.Type:
@@ -252,13 +254,13 @@ class Frame:
         self.builder.emit(*statements)
 
     def save(self, value: ir.Expr, name: str = "tmp") -> ir.Var:
-        """`value` in a new local that nothing else assigns."""
+        """Return `value` in a new local that nothing else assigns."""
         variable = self.builder.temporary(value.type, name)
         self.emit(ir.Assign(variable, value))
         return variable
 
     def in_order(self, nodes: list[ast.Expression]) -> list[ir.Expr]:
-        """Values evaluated left to right: what a later one's side effects could change is saved first."""
+        """Return values evaluated from left to right; those that later side effects may change are saved."""
         values: list[ir.Expr] = []
         for node in nodes:
             before = len(self.builder.out)
@@ -269,7 +271,7 @@ class Frame:
         return values
 
     def exit(self) -> None:
-        """Leaves everything up to the frame with an exit label, copying out on the way."""
+        """Leave everything up to the frame with an exit label, copying out on the way."""
         frame: Frame | None = self
         while frame is not None:
             self.emit(*frame.copy_out)
@@ -283,7 +285,7 @@ class Frame:
 
 
 def as_index(value: ir.Expr) -> ir.Expr:
-    """Return a compile-time integer as the bit<32> that indices and lengths are."""
+    """Return a compile-time integer as the bit<32> of indices and lengths; other values unchanged."""
     if value.type == INTEGER and isinstance(value, ir.Const):
         return ir.Const(value.value, INDEX)
     return value

@@ -1,4 +1,4 @@
-"""Inlining: parameters bound by copy-in/copy-out (spec section 6.8), bodies with their returns."""
+"""Inlining: parameters bound by copy-in/copy-out (spec section 6.8), and bodies with their returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def inline_body(frame: Frame, body: ast.Block, name: str) -> None:
-    """The body of what `frame` runs, up to its `return`s, then its copy-out."""
+    """Emit the body that `frame` runs, up to its `return`s, then its copy-out."""
     frame.return_label = frame.builder.fresh_name(f"{name}_return")
     with frame.builder.collect() as statements:
         frame.statement(body)
@@ -26,7 +26,10 @@ def inline_body(frame: Frame, body: ast.Block, name: str) -> None:
 
 @dataclass(slots=True)
 class _Argument:
-    """`value` is None for `_`; `place` is where an l-value without run-time indices stands."""
+    """Argument of a call; `value` is None for `_`.
+
+    `place` is that of an l-value without run-time indices.
+    """
 
     parameter: ast.Parameter
     value: ir.Expr | None
@@ -46,13 +49,14 @@ def bind_arguments(
     alias: bool,
     constants: bool,
 ) -> None:
-    """Bind parameters to arguments in the callee's frame: evaluate the arguments, copy in, and leave the
-    copies out in `inner.copy_out`. All three go left to right as the call is written, whatever the order
-    of the parameters (spec section 6.8).
+    """Bind parameters to arguments in the callee's frame.
+
+    Arguments are evaluated and copied in; the copies out go to `inner.copy_out`. All three go from left to
+    right as the call is written, whatever the order of the parameters (spec section 6.8).
 
     With `alias` (the callee sees nothing of the caller but its parameters), a parameter stands for the
-    argument's place itself where nobody could tell the difference; with `constants`, for the
-    argument's constant value.
+    argument's place itself if no difference can be observed. With `constants` it stands for the argument's
+    constant value.
     """
     bound = _evaluate_all(frame, inner, parameters, arguments)
     fresh = []
@@ -73,7 +77,7 @@ def bind_arguments(
 def _evaluate_all(
     frame: Frame, inner: Frame, parameters: list[ast.Parameter], arguments: list[ast.Argument]
 ) -> list[_Argument]:
-    """The arguments' values and places, in the order of the call; defaults come last."""
+    """Return the arguments' values and places, in the order of the call; defaults come last."""
     bound: list[_Argument] = []
     given = _by_parameter(parameters, arguments)
     positions = {parameter: argument.position for parameter, argument in given.items()}
@@ -91,7 +95,7 @@ def _evaluate_all(
 def _by_parameter(
     parameters: list[ast.Parameter], arguments: list[ast.Argument]
 ) -> dict[ast.Parameter, ast.Argument]:
-    """Arguments by the callee's parameters; by position where they were checked against a control type."""
+    """Return arguments by parameter; by position if they were checked against a control type."""
     if all(argument.parameter in parameters for argument in arguments):
         return {a.parameter: a for a in arguments if a.parameter is not None}
     return dict(zip(parameters, arguments, strict=True))
@@ -100,7 +104,7 @@ def _by_parameter(
 def _evaluate(
     frame: Frame, inner: Frame, parameter: ast.Parameter, argument: ast.Argument | None
 ) -> _Argument | None:
-    """The argument's value or place; None for an object (a packet, an instance), which is bound at once."""
+    """Return the argument's value or place; None for an object (packet, instance), which is bound at once."""
     node = argument.value if argument is not None else parameter.default
     if node is None:
         return _Argument(parameter, None)
@@ -115,7 +119,7 @@ def _evaluate(
 
 
 def named_object(frame: Frame, node: ast.Expression) -> Binding | None:
-    """Return the packet or instance that an expression names, if it names one."""
+    """Return the packet or instance that an expression names, or None."""
     if isinstance(node, ast.Name) and node.declaration is not None:
         binding = frame.find(node.declaration)
         if not isinstance(binding, ir.Expr):
@@ -124,7 +128,7 @@ def named_object(frame: Frame, node: ast.Expression) -> Binding | None:
 
 
 def _pin(frame: Frame, argument: _Argument, before: int) -> None:
-    """Keeps an argument as it was before a later one's side effects."""
+    """Keep an argument as it was before a later one's side effects."""
     if argument.value is None:
         return
     if argument.parameter.direction == "out" or argument.parameter.direction == "inout":
@@ -135,7 +139,7 @@ def _pin(frame: Frame, argument: _Argument, before: int) -> None:
 
 
 def _copy(frame: Frame, inner: Frame, argument: _Argument) -> ir.Var:
-    """The parameter as a variable of its own, copied in, and to be copied out."""
+    """Return the parameter as a variable of its own, copied in, and to be copied out."""
     parameter, value = argument.parameter, argument.value
     variable = inner.scope.bindings.get(parameter)
     if not isinstance(variable, ir.Var):
@@ -143,7 +147,7 @@ def _copy(frame: Frame, inner: Frame, argument: _Argument) -> ir.Var:
         inner.scope.bindings[parameter] = variable
     if value is None:
         return variable
-    if argument.written:  # the place is decided now, whatever the callee does to its indices
+    if argument.written:  # fixes the place before the callee can change its indices
         value = frame.builder.pinned_at(len(frame.builder.out), value)
     if parameter.direction != "out":
         frame.emit(ir.Assign(variable, convert(frame, value, variable.type, parameter.span)))
@@ -155,9 +159,12 @@ def _copy(frame: Frame, inner: Frame, argument: _Argument) -> ir.Var:
 
 
 def _may_alias(frame: Frame, argument: _Argument, others: list[_Argument]) -> bool:
-    """Whether the parameter may stand for the argument's place: no other argument is written there,
-    or reads there what this one writes. Not for temporaries, which the next inlining would rename, nor
-    for a written member of a header union: copied out, it invalidates the others."""
+    """Return whether the parameter may stand for the argument's place.
+
+    No other argument may be written there, nor read there what this one writes. Temporaries are excluded,
+    which the next inlining would rename. So are written members of a header union: their copy-out invalidates
+    the others.
+    """
     if argument.place is None or argument.value is None or frame.builder.is_temporary(argument.value):
         return False
     if argument.written and is_union_member(argument.value):

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 
 def construct(frame: Frame, node: ast.Expression, path: str) -> Binding:
-    """Return the value of a constructor's argument: an instance that is made or named there, or a
-    constant."""
+    """Return the value of a constructor's argument: an instance made or named there, or a constant."""
     if isinstance(node, ast.Call) and node.kind == "constructor":
         assert isinstance(node.type, t.DeclaredType), node
         declared = node.type.declaration
@@ -39,7 +38,7 @@ def construct(frame: Frame, node: ast.Expression, path: str) -> Binding:
 
 
 def _inside(path: str, name: str) -> str:
-    """The control-plane name of an instance without a declaration: its type's, whatever its @name."""
+    """Return the control-plane name of an instance without a declaration: its type's, whatever its @name."""
     return f"{path}.{name}" if path else name
 
 
@@ -111,8 +110,10 @@ def _declare_locals(
 
 
 def _applications(locals_: list[ast.Declaration], body: object) -> Counter[ast.Declaration]:
-    """How often each instance is applied: once for each mention in the body, but twice, as it may be
-    anywhere, when it is given to another instance's constructor."""
+    """Return how often each instance is applied: once for each mention in the body.
+
+    One that is given to another instance's constructor counts twice, as it may be applied anywhere.
+    """
     counts = Counter(_mentioned(body))
     for local in locals_:
         if isinstance(local, ast.Instantiation):
@@ -127,7 +128,9 @@ def _mentioned(node: object) -> Iterator[ast.Declaration]:
 
 
 def applied_instance(frame: Frame, node: ast.Call) -> Binding:
-    """Return what `x.apply(...)` applies; `C.apply(...)` applies an instance of its own, named like C."""
+    """Return the instance that `x.apply(...)` applies; for `C.apply(...)` an instance of its own, named like
+    C.
+    """
     assert isinstance(node.callee, ast.Member), node
     base = node.callee.base
     named = base.declaration if isinstance(base, ast.Name) else None

@@ -1,4 +1,4 @@
-"""The methods of packet_in and packet_out."""
+"""Methods of packet_in and packet_out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _emit(frame: Frame, value: ir.Expr, node: ast.Call) -> None:
 
 
 def _lookahead(frame: Frame, node: ast.Call) -> ir.Expr:
-    """The value ahead: its bits, taken apart. What is made of parts makes a header valid, as p4c has it."""
+    """Lower a lookahead: its bits, split into the value's parts. A header in it is valid, as in p4c."""
     type_ = frame.unit.shapes.of(frame.scope.closed(node.inferred[0]), node.span)
     width = _width(type_, node)
     if width > MAX_WIDTH_BITS:
@@ -73,7 +73,7 @@ def _lookahead(frame: Frame, node: ast.Call) -> ir.Expr:
 
 
 def _width(type_: ir.Type, node: ast.Call) -> int:
-    """The bits that a value takes in a packet."""
+    """Return the bits of a value in a packet."""
     match type_:
         case ir.Bits(width=width):
             return width
@@ -88,7 +88,7 @@ def _width(type_: ir.Type, node: ast.Call) -> int:
 
 
 def _apart(word: ir.Expr, type_: ir.Type, high: int, node: ast.Call) -> ir.Expr:
-    """The value of `type_` in the bits of `word` below `high`."""
+    """Return the value of `type_` in the bits of `word` below `high`."""
     parts = []
     match type_:
         case ir.Struct(fields=fields) | ir.Header(fields=fields):

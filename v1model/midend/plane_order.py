@@ -1,4 +1,4 @@
-"""The order in which p4c lists tables, actions and externs: as declared, sub-controls in their place."""
+"""Order of tables, actions and externs, as in p4c: as declared, with those of sub-controls in place."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 def sort_control_plane(unit: Unit, blocks: Sequence[ParserInstance | ControlInstance]) -> None:
-    """Brings a unit's tables, actions and externs into p4c's order. An action that only a control's
-    body calls is listed as well, without parameters."""
+    """Sort a unit's tables, actions and externs in p4c's order.
+
+    An action that is only called in a control's body is listed as well, without parameters.
+    """
     objects: list[Binding] = [b for b in unit.globals.bindings.values() if isinstance(b, ExternObject)]
     for block in blocks:
         own = list(_declared(block))
@@ -42,7 +44,7 @@ def sort_control_plane(unit: Unit, blocks: Sequence[ParserInstance | ControlInst
 
 
 def _global_actions(unit: Unit, declared: list[Binding]) -> Iterator[Binding]:
-    """The top level's actions that a block uses: p4c copies them to its beginning."""
+    """Yield the top level's actions that a block uses: p4c copies them to its beginning."""
     used = {name for table in declared if isinstance(table, TableInstance) for name in table.actions}
     used.update(closure.name for closure in unit.called_actions)
     actions = (a for a in unit.globals.bindings.values() if isinstance(a, ActionClosure))
@@ -50,7 +52,7 @@ def _global_actions(unit: Unit, declared: list[Binding]) -> Iterator[Binding]:
 
 
 def _declared(instance: ControlInstance | ParserInstance) -> Iterator[Binding]:
-    """What an instance declares, sub-controls' objects in the place of their instance."""
+    """Yield the bindings of an instance; those of sub-controls are in the place of their instance."""
     for binding in (*instance.scope.bindings.values(), *instance.scope.anonymous.values()):
         if not isinstance(binding, ControlInstance | ParserInstance):
             yield binding

@@ -1,4 +1,4 @@
-"""What names mean while a program is evaluated: scopes, and the instances they hold."""
+"""Bindings of names while a program is evaluated: scopes, and the instances in them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ class Packet:
 
 @dataclass(eq=False, slots=True)
 class ControlInstance:
-    """A control's instance. `path` is its control-plane name; `scope` holds its locals, and its
-    parameters once it is applied for the first time; `applications`: in how many places it is."""
+    """Instance of a control. `path` is its control-plane name, `applications` the number of its applications.
+
+    `scope` has its locals, and its parameters once it is first applied.
+    """
 
     declaration: ast.ControlDeclaration
     scope: Scope
@@ -42,28 +44,28 @@ class ParserInstance:
 
 @dataclass(eq=False, slots=True)
 class ExternObject:
-    """An instance of a v1model extern; `resource` as the control plane sees it."""
+    """Instance of a v1model extern; `resource` is the control plane's view of it."""
 
     resource: ir.ExternInstance
 
 
 @dataclass(eq=False, slots=True)
 class CustomExtern:
-    """An instance of an extern object whose C is the user's."""
+    """Instance of an extern object whose C is the user's."""
 
     resource: ir.CustomObject
 
 
 @dataclass(eq=False, slots=True)
 class ValueSetObject:
-    """A parser's value set as the control plane sees it."""
+    """Parser's value set, as the control plane sees it."""
 
     value_set: ir.ValueSet
 
 
 @dataclass(eq=False, slots=True)
 class TableInstance:
-    """A table; `lowered` when it has been applied. `may_exit`: one of its actions executes `exit`."""
+    """Table; `lowered` once it was applied. `may_exit` says that one of its actions executes `exit`."""
 
     declaration: ast.TableDeclaration
     scope: Scope
@@ -96,8 +98,10 @@ Binding = (
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """Bindings of one activation or instance; what is not found here is the parent's.
-    `path` is the instance's control-plane name."""
+    """Bindings of one activation or instance; names that are not found here are looked up in the parent.
+
+    `path` is the instance's control-plane name.
+    """
 
     parent: Scope | None = None
     types: dict[str, t.Type] = field(default_factory=dict)
@@ -120,7 +124,7 @@ class Scope:
         return self.parent.instance_path()
 
     def closed(self, type_: t.Type) -> t.Type:
-        """`type_` with the type parameters that are in scope replaced."""
+        """Return `type_` with the type parameters that are in scope replaced."""
         scope: Scope | None = self
         while scope is not None:
             type_ = substitute(type_, scope.types)
@@ -129,8 +133,10 @@ class Scope:
 
 
 def plane_name(declaration: ast.Declaration, path: str) -> str:
-    """Return the control plane's name of a declaration inside the instance `path`: @name, absolute with a
-    leading dot or relative, else its own name."""
+    """Return the control plane's name of a declaration inside the instance `path`.
+
+    It is that of @name, absolute with a leading dot or relative, or else the declaration's own name.
+    """
     own = name_annotation(declaration.annotations) or declaration.name
     if own.startswith("."):
         return own[1:]
@@ -138,7 +144,7 @@ def plane_name(declaration: ast.Declaration, path: str) -> str:
 
 
 def name_annotation(annotations: Iterable[ast.Annotation]) -> str:
-    """Return what @name says, or nothing."""
+    """Return the name in @name, or ""."""
     for annotation in annotations:
         if annotation.name == "name":
             if not (text := annotation_text(annotation)) or text == "." or not _has_string(annotation):

@@ -1,4 +1,4 @@
-"""P4 types to IR types: one IR struct per distinct P4 type, type parameters replaced."""
+"""Translation of P4 types to IR types: one IR struct per distinct P4 type, type parameters replaced."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from v1model.frontend.ast import Span
 
-# A compile-time `int` of any size. Casts fold it away; a finished program holds none.
+# A compile-time `int` of any size. Casts fold it away; a finished program has none.
 INTEGER = ir.Bits(-1, signed=True)
 INDEX = ir.Bits(32)
 
 
 def substitute(type_: t.Type, bindings: Mapping[str, t.Type]) -> t.Type:
-    """`type_` with its type variables replaced."""
+    """Return `type_` with its type variables replaced."""
     if not bindings:
         return type_
     match type_:
@@ -45,7 +45,7 @@ def substitute(type_: t.Type, bindings: Mapping[str, t.Type]) -> t.Type:
 
 
 class Shapes:
-    """The IR type of each P4 type of a program; equal types share one, names are unique."""
+    """IR types of the P4 types of a program; equal types share one, names are unique."""
 
     def __init__(self) -> None:
         self._known: dict[t.Type, ir.Type] = {}
@@ -60,7 +60,7 @@ class Shapes:
         return known
 
     def has(self, type_: t.Type) -> bool:
-        """Return whether something of the program was of this type so far."""
+        """Return whether a value of this type was lowered so far."""
         return type_ in self._known
 
     def struct(self, type_: t.Type, span: Span | None = None) -> ir.Struct:

@@ -1,4 +1,4 @@
-"""Statements: control flow becomes labelled blocks, variables get names of their own."""
+"""Statements: control flow becomes labelled blocks, and variables get unique names."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def _block(frame: Frame, node: ast.Block) -> None:
 
 
 def _lower_unreachable(frame: Frame, statements: list[ast.Statement]) -> None:
-    """The control plane sees the tables that are applied and the actions that are called somewhere, be it
-    behind an `exit`, as p4c has it."""
+    """Lower unreachable statements and discard them.
+
+    As in p4c, the control plane sees all applied tables and called actions, even those after an `exit`.
+    """
     with frame.builder.collect():
         for statement in statements:
             frame.statement(statement)
@@ -72,8 +74,11 @@ def _declaration(frame: Frame, node: ast.DeclarationStatement) -> None:
 
 
 def _variable(frame: Frame, declaration: ast.VariableDeclaration) -> None:
-    """A local. One that is entered again (in a loop, or a control applied twice) stays the same
-    variable, because tables may refer to it, and starts anew."""
+    """Lower the declaration of a local.
+
+    One that is reached again (in a loop, or a control applied twice) stays the same variable, because tables
+    may refer to it, and is reset.
+    """
     shape = frame.shape_of(declaration.type_ref)
     value = None
     if isinstance(declaration.value, ast.DefaultExpression):
@@ -108,7 +113,7 @@ def _if(frame: Frame, node: ast.If) -> None:
 
 
 def _subject(frame: Frame, node: ast.Switch) -> tuple[ir.Expr, Callable[[ast.Expression], ir.Const]]:
-    """What a switch looks at, and the value that a label stands for."""
+    """Return the subject of a switch, and a function that returns the value of a label."""
     if node.on_action:
         return switch_subject(frame, node.subject)
     subject = frame.expression(node.subject)
@@ -124,7 +129,7 @@ def _subject(frame: Frame, node: ast.Switch) -> tuple[ir.Expr, Callable[[ast.Exp
 
 @lowers(ast.Switch)
 def _switch(frame: Frame, node: ast.Switch) -> None:
-    """Cases with their fall-through resolved: labels without a body belong to the next one."""
+    """Lower a switch without fall-through: labels without a body belong to the next case."""
     subject, label_value = _subject(frame, node)
     cases: list[tuple[tuple[ir.Const, ...], tuple[ir.Stmt, ...]]] = []
     default: tuple[ir.Stmt, ...] = ()
@@ -155,7 +160,7 @@ def _return(frame: Frame, node: ast.Return) -> None:
 
 
 def _return_string(frame: Frame, value: ir.Expr, node: ast.Return) -> None:
-    """A string exists only at compile time, so every `return` has to give the same one."""
+    """Record the string that a function returns: it must be known, and the same for every `return`."""
     if not isinstance(value, ir.Const) or frame.string not in (None, value):
         raise UnsupportedError("a function whose string is not known at compile time", node.span)
     frame.string = value
@@ -181,7 +186,7 @@ def _continue(frame: Frame, node: ast.Continue) -> None:
 
 
 def _loop_body(frame: Frame, body: ast.Statement, end: str) -> None:
-    """One round of a loop that `break` leaves to `end`."""
+    """Lower one iteration of a loop, in which `break` jumps to `end`."""
     again = frame.builder.fresh_name("continue")
     frame.break_labels.append(end)
     frame.continue_labels.append(again)
@@ -232,7 +237,7 @@ def _loop_variable(frame: Frame, node: ast.ForIn, shape: ir.Type) -> ir.Var:
 
 
 def _elements(frame: Frame, collection: ast.Expression) -> list[ir.Expr]:
-    """The elements of a stack or of a list that is known at compile time."""
+    """Return the elements of a stack, or of a list that is known at compile time."""
     if isinstance(collection, ast.Name) and isinstance(collection.declaration, ast.ConstantDeclaration):
         return _elements(frame, collection.declaration.value)
     if isinstance(collection, ast.Cast):
@@ -246,7 +251,7 @@ def _elements(frame: Frame, collection: ast.Expression) -> list[ir.Expr]:
 
 
 def _for_range(frame: Frame, node: ast.ForIn, collection: ast.Binary) -> None:
-    """for (v in low .. high): counts in a variable of its own, and never past the end."""
+    """Lower for (v in low .. high), which counts in a variable of its own and never past the end."""
     shape = frame.shape_of(node.variable.type_ref)
     low, high = frame.in_order([collection.left, collection.right])
     counter = frame.builder.local(f"{node.variable.name}_next", shape)

@@ -1,4 +1,4 @@
-"""Parsers: states with sub-parsers inlined, and what their transitions match."""
+"""Parsers: states with sub-parsers inlined, and the matches of their transitions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 
 class StateBuilder:
-    """Collects the states of a parser and of the sub-parsers inlined into it."""
+    """Collector of the states of a parser and of the sub-parsers inlined into it."""
 
     def __init__(self) -> None:
         self.states: list[ir.State] = []
 
     def parser(self, frame: Frame, instance: ParserInstance, accept: str) -> str:
-        """Adds the states of a parser whose parameters are bound, initialises its locals where the
-        frame stands, and returns the name of its start state."""
+        """Add the states of a parser whose parameters are bound; returns the name of its start state.
+
+        Its locals are initialised at the frame's present place.
+        """
         declaration = instance.declaration
         for local in declaration.locals:
             if isinstance(local, ast.VariableDeclaration):
@@ -41,7 +43,7 @@ class StateBuilder:
 
 
 class _State:
-    """One state under construction: an apply of a sub-parser ends it and begins another."""
+    """State under construction: an apply of a sub-parser ends it and begins another."""
 
     def __init__(self, parser: StateBuilder, frame: Frame, name: str, targets: dict[str, str]) -> None:
         self.parser, self.frame, self.name, self.targets = parser, frame, name, targets
@@ -74,7 +76,7 @@ class _State:
         inner = self.frame.inner(instance.scope, call)
         parameters = instance.declaration.parameters
         for parameter in parameters:
-            instance.scope.bindings.pop(parameter, None)  # each place of apply has states of its own
+            instance.scope.bindings.pop(parameter, None)  # each apply has states of its own
         bind_arguments(self.frame, inner, parameters, call.arguments, alias=True, constants=True)
         after = self.frame.builder.fresh_name(f"{self.name}_after_{instance.declaration.name}")
         with self.frame.builder.collect() as initial:
@@ -162,7 +164,7 @@ def _goto(state: str) -> ir.Transition:
 
 
 def _parts(node: ast.Expression) -> list[ast.Expression]:
-    """The elements of a tuple, which are matched one by one."""
+    """Return the elements of a tuple, which are matched one by one."""
     if isinstance(node, ast.ListExpression):
         return [part for element in node.elements for part in _parts(element)]
     return [node]

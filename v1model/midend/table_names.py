@@ -1,4 +1,4 @@
-"""The control plane's names of keys without @name, as p4c makes them from the expression."""
+"""Control-plane names of keys without @name, made from the expression as in p4c."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def key_name(frame: Frame, node: ast.Expression) -> str:
 
 
 def _member_name(frame: Frame, base: ast.Expression, member: str) -> str:
-    """base.member with the member's own @name, which replaces all of it when absolute."""
+    """Return base.member with the member's own @name, which replaces all of it if it is absolute."""
     own = member
     if base.type is not None:
         type_ = frame.type_of(base)

@@ -1,4 +1,4 @@
-"""Tables: their keys, actions and properties when they are first applied; and each apply."""
+"""Tables: keys, actions and properties are lowered at the first application, then each apply is emitted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "selector")
 def apply_table(
     frame: Frame, instance: TableInstance, hit: ir.Var | None = None, action: ir.Var | None = None
 ) -> None:
-    """Emits the apply of a table, and what `exit` in one of its actions makes of it."""
+    """Emit the apply of a table, and the handling of `exit` in one of its actions."""
     if frame.builder.name not in PIPELINE:
         raise UnsupportedError(f"a table applied in {frame.builder.name}", instance.declaration.span)
     keys = _keys(frame, instance)
@@ -49,7 +49,7 @@ def apply_table(
 
 
 def apply_result(frame: Frame, call: ast.Call, member: str) -> ir.Expr:
-    """t.apply().hit or .miss"""
+    """Emit t.apply() and return its .hit or .miss."""
     instance = applied_instance(frame, call)
     if not isinstance(instance, TableInstance) or member not in ("hit", "miss"):
         raise UnsupportedError(f"{member} of an apply", call.span)
@@ -59,7 +59,7 @@ def apply_result(frame: Frame, call: ast.Call, member: str) -> ir.Expr:
 
 
 def switch_subject(frame: Frame, node: ast.Expression) -> tuple[ir.Var, Callable[[ast.Expression], ir.Const]]:
-    """Return the variable that says which action `t.apply().action_run` ran, and what a label means in it."""
+    """Emit `t.apply().action_run`; returns its variable, and a function that returns a label's value."""
     assert isinstance(node, ast.Member), node
     assert isinstance(node.base, ast.Call), node
     instance = applied_instance(frame, node.base)
@@ -80,13 +80,15 @@ def switch_subject(frame: Frame, node: ast.Expression) -> tuple[ir.Var, Callable
 
 
 def _inside(frame: Frame, instance: TableInstance) -> Frame:
-    """A frame in the control that the table belongs to."""
+    """Return a frame in the control that the table belongs to."""
     return Frame(frame.unit, frame.builder, instance.scope, depth=frame.depth)
 
 
 def _keys(frame: Frame, instance: TableInstance) -> list[ir.Expr]:
-    """The key expressions. Those with side effects are computed before each apply, into variables
-    that the table keeps."""
+    """Return the key expressions.
+
+    Keys with side effects are computed before each apply, into variables of the table.
+    """
     before = len(frame.builder.out)
     nodes = [element.expression for element in instance.declaration.keys]
     values = _inside(frame, instance).in_order(nodes)
@@ -102,7 +104,7 @@ def _keys(frame: Frame, instance: TableInstance) -> list[ir.Expr]:
 
 
 def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> None:
-    """The ir.Table of an instance, added to the program."""
+    """Add the ir.Table of an instance to the program."""
     inside, declaration = _inside(frame, instance), instance.declaration
     keys = tuple(_key(inside, e, v) for e, v in zip(declaration.keys, key_values, strict=True))
     properties = _properties(inside, instance)
@@ -145,7 +147,7 @@ def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> 
 def _check_selector(
     frame: Frame, instance: TableInstance, keys: tuple[ir.Key, ...], implementation: str
 ) -> None:
-    """Refuse tables that share a selector and select by other keys; tell of selector keys without one."""
+    """Refuse tables that share a selector but select by other keys; warn of selector keys without one."""
     selecting = tuple(key for key in keys if key.match_kind == "selector")
     span = instance.declaration.span
     kinds = {extern.name: extern.kind for extern in frame.unit.externs}
@@ -174,7 +176,7 @@ def _key(frame: Frame, element: ast.KeyElement, value: ir.Expr) -> ir.Key:
 
 
 def _actions(frame: Frame, instance: TableInstance) -> tuple[ir.TableAction, ...]:
-    """The table's actions; NoAction, where it is the default without being listed, is default-only."""
+    """Return the table's actions; NoAction as an unlisted default is default-only."""
     declaration = instance.declaration
     actions = [_table_action(frame, instance, reference) for reference in declaration.actions]
     no_action = frame.unit.no_action
@@ -220,7 +222,7 @@ def _closure(frame: Frame, name: ast.Name) -> ActionClosure:
 
 
 def _action_data(frame: Frame, parameter: ast.Parameter) -> ir.Expr:
-    """What a parameter that the control plane gives is in the action's body."""
+    """Return a control-plane parameter as an expression in the action's body."""
     shape = frame.shape_of(parameter.type_ref)
     if isinstance(shape, ir.Bool):
         return ir.Cast(ir.Var(f"${parameter.name}", ir.Bits(1)), shape)
@@ -255,7 +257,7 @@ def _number(frame: Frame, declaration: ast.TableDeclaration, name: str) -> int:
 
 
 def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, ...]]:
-    """The names of the extern instances attached to a table."""
+    """Return the names of the extern instances attached to a table, by property."""
     found: dict[str, tuple[str, ...]] = {}
     for name, kinds in ATTACHED_KINDS.items():
         given = instance.declaration.properties.get(name)
@@ -267,7 +269,7 @@ def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, .
 
 
 def _attached(frame: Frame, instance: TableInstance, given: ast.TableProperty, kinds: tuple[str, ...]) -> str:
-    """The name of the extern instance in a table property, which may construct it in place."""
+    """Return the name of the extern instance in a table property, which may construct it in place."""
     value = given.value
     assert isinstance(value, ast.Expression)
     if isinstance(value, ast.Call) and isinstance(value.type, t.DeclaredType):
@@ -280,7 +282,10 @@ def _attached(frame: Frame, instance: TableInstance, given: ast.TableProperty, k
 
 
 def _constructed(frame: Frame, instance: TableInstance, given: ast.TableProperty, call: ast.Call) -> Binding:
-    """An extern instance made in a table property; its name is @name, else that of table and property."""
+    """Return an extern instance made in a table property.
+
+    Its name is that of @name, else it is made of table and property.
+    """
     name = name_annotation(given.annotations).removeprefix(".")
     name = name or f"{instance.name}_{given.name}"
     assert isinstance(call.type, t.DeclaredType)

@@ -1,4 +1,4 @@
-"""What is gathered about a whole program while its blocks are lowered."""
+"""State of a whole program while its blocks are lowered."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Unit:
-    """The program's types, errors and enums, and what the control plane will see of it."""
+    """Types, errors and enums of the program, and the control plane's view of it."""
 
     def __init__(self, program: ast.Program, *, has_custom_externs: bool = False) -> None:
         self.has_custom_externs = has_custom_externs
         self.custom_objects: list[ir.CustomObject] = []
         self.array_bytes = 0  # of registers, counters and meters
         self.frames = 0  # calls and instances that were inlined
-        self.lowered_nodes = 0  # statements and expressions, those of inlined bodies each time
+        self.lowered_nodes = 0  # statements and expressions, with inlined bodies counted each time
         self.shapes = Shapes()
         self.globals = Scope()
         self.errors = [
@@ -63,7 +63,7 @@ class Unit:
         return Frame(self, builder, self.globals)
 
     def top_level(self, declaration: ast.Declaration) -> Binding:
-        """Return what a declaration of the top level means; made when it is first used."""
+        """Return the binding of a top-level declaration, which is made at first use."""
         binding: Binding
         match declaration:
             case ast.ConstantDeclaration():
@@ -78,7 +78,7 @@ class Unit:
         return binding
 
     def instantiate_top_level(self, program: ast.Program) -> None:
-        """Makes the extern instances of the top level, which the control plane sees even when unused."""
+        """Make the extern instances of the top level, which the control plane sees even if unused."""
         for declaration in program.declarations:
             if isinstance(declaration, ast.Instantiation) and declaration.name != "main":
                 self.top_level(declaration)
@@ -108,15 +108,18 @@ class Unit:
         return t.RecordType(declaration.kind, declaration.name, tuple(fields), declaration)
 
     def new_type_name(self, type_: t.Type) -> str:
-        """Return the name of a `type`, for P4Info; nothing for other types."""
+        """Return the name of a `type`, for P4Info; "" for other types."""
         if not isinstance(type_, t.NewType):
             return ""
         self.new_types[type_.name] = type_
         return type_.name
 
     def add_action(self, closure: ActionClosure, frame: Frame) -> None:
-        """An action that a table has, with the parameters that the control plane gives. Several may share
-        a @name, as those that p4c makes of one P4_14 action do: to the control plane they are one."""
+        """Add an action of a table, with the parameters that the control plane gives.
+
+        Several may share a @name, as those that p4c makes of one P4_14 action: to the control plane they are
+        one.
+        """
         known = self._action_declarations.setdefault(closure.name, closure.declaration)
         if closure.name in self.actions and known is closure.declaration:
             return
@@ -131,7 +134,7 @@ class Unit:
             )
 
     def _params(self, closure: ActionClosure, frame: Frame) -> Iterator[ir.ActionParam]:
-        """The parameters that the control plane gives."""
+        """Yield the parameters that the control plane gives."""
         for parameter in closure.declaration.parameters:
             if parameter.direction:
                 continue
@@ -148,7 +151,7 @@ class Unit:
 
 
 def _agree(one: ir.Action, other: ir.Action) -> bool:
-    """Whether two actions take the same from the control plane."""
+    """Return whether two actions have the same parameters from the control plane."""
     return [(p.name, p.type, p.type_name) for p in one.params] == [
         (p.name, p.type, p.type_name) for p in other.params
     ]

@@ -1,4 +1,4 @@
-"""Parser value sets: what the members of each match on (spec section 13.11, P4Runtime section 9.6)."""
+"""Parser value sets: the keys of their members (spec section 13.11, P4Runtime section 9.6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_SIZE = 1 << 20  # members; a parser's set is looked up for every packet
 
 
 def declare(frame: Frame, node: ast.ValueSetDeclaration, name: str) -> ValueSetObject:
-    """Return a value set, known to the program from now on."""
+    """Return a value set, and add it to the program."""
     assert node.type_ref.resolved is not None, node
     type_ = frame.scope.closed(node.type_ref.resolved)
     size = frame.constant(node.size, "the size of a value set")
@@ -41,7 +41,7 @@ def _keys(
     annotations: tuple[ast.Annotation, ...],
     node: ast.ValueSetDeclaration,
 ) -> Iterator[ir.Key]:
-    """One key for each single value in the members' type; nested fields are named `outer.inner`."""
+    """Yield one key for each single value in the members' type; nested fields are named `outer.inner`."""
     match type_:
         case t.RecordType(kind="struct", fields=fields, declaration=declaration):
             written = {field.name: field for field in declaration.fields}
@@ -61,7 +61,7 @@ def _keys(
 
 
 def _match_kind(annotations: tuple[ast.Annotation, ...]) -> str:
-    """What @match(kind) of a struct's field says; exact without it."""
+    """Return the match kind of @match(kind) of a struct's field; "exact" without it."""
     for annotation in annotations:
         if annotation.name == "match":
             kind = annotation.text.strip()

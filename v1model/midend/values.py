@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from v1model.frontend.ast import Span
     from v1model.midend.frame import Frame
 
-VOID = ir.Aggregate((), ir.Struct("void", ()))  # of a call that returns nothing; nobody reads it
+VOID = ir.Aggregate((), ir.Struct("void", ()))  # result of a call that returns nothing; never read
 Composite = ir.Struct | ir.Header | ir.Union | ir.Stack
 
 
@@ -28,7 +28,7 @@ def invalid(type_: ir.Type) -> ir.Aggregate:
 
 
 def default_value(type_: ir.Type) -> ir.Expr:
-    """P4's default: zero, false, the first member, invalid (spec section 7.3)."""
+    """Return P4's default: zero, false, the first member, invalid (spec section 7.3)."""
     match type_:
         case ir.Struct(fields=fields):
             return ir.Aggregate(tuple(default_value(field) for _, field in fields), type_)
@@ -41,7 +41,7 @@ def default_value(type_: ir.Type) -> ir.Expr:
 
 
 def convert(frame: Frame, value: ir.Expr, type_: ir.Type, span: Span) -> ir.Expr:
-    """`value` as a `type_`: scalars are cast, lists and structs field by field."""
+    """Return `value` as a `type_`: scalars are cast, lists and structs field by field."""
     if value.type == type_:
         return value
     if not is_composite(type_) and not is_composite(value.type):
@@ -59,7 +59,7 @@ def convert(frame: Frame, value: ir.Expr, type_: ir.Type, span: Span) -> ir.Expr
 
 
 def _parts(value: ir.Expr, span: Span) -> list[ir.Expr]:
-    """The fields of a struct or header."""
+    """Return the fields of a struct or header."""
     if isinstance(value, ir.Aggregate):
         return list(value.values)
     if not isinstance(value.type, ir.Struct | ir.Header):
@@ -68,7 +68,7 @@ def _parts(value: ir.Expr, span: Span) -> list[ir.Expr]:
 
 
 def reset(target: ir.Expr) -> Iterator[ir.Stmt]:
-    """Yield what makes the headers in a fresh variable or an `out` parameter invalid."""
+    """Yield statements that make the headers in a fresh variable or an `out` parameter invalid."""
     match target.type:
         case ir.Header() | ir.Union() | ir.Stack():
             yield ir.Assign(target, invalid(target.type))
@@ -80,9 +80,11 @@ def reset(target: ir.Expr) -> Iterator[ir.Stmt]:
 
 
 def assign(frame: Frame, target: ir.Expr, value: ir.Expr) -> None:
-    """target = value: by value even when an aggregate reads what it overwrites. A member of a header union
-    invalidates the others, be it valid or not (spec section 8.20: u.h = e is u.h.setInvalid() where e is
-    invalid)."""
+    """Emit target = value, by value even if an aggregate reads what it overwrites.
+
+    A member of a header union invalidates the others, valid or not (spec section 8.20: u.h = e is
+    u.h.setInvalid() if e is invalid).
+    """
     made_valid = list(_made_valid(target, value))
     if isinstance(value, ir.Aggregate) and value.values and _reads(value, root(target)):
         value = frame.save(value)
@@ -92,8 +94,11 @@ def assign(frame: Frame, target: ir.Expr, value: ir.Expr) -> None:
 
 
 def _made_valid(target: ir.Expr, value: ir.Expr) -> Iterator[ir.Stmt]:
-    """Yield setValid() of each header that gets its fields from a list: so p4c assigns such, and a switch
-    that counts `packet_length` by it sees a header more. Copies of headers change no length."""
+    """Yield setValid() of each header that gets its fields from a list.
+
+    p4c assigns lists so, and a switch that counts `packet_length` then sees one header more. Copies of
+    headers change no length.
+    """
     if not isinstance(value, ir.Aggregate) or not value.valid:
         return
     match target.type:
@@ -115,8 +120,10 @@ def is_union_member(place: ir.Expr) -> TypeGuard[ir.Member]:
 
 
 def set_invalid(header: ir.Expr) -> Iterator[ir.Stmt]:
-    """header.setInvalid(): of a member of a header union no member stays valid (spec section 8.20; BMv2
-    with p4c leaves the others as they are, p4c issue 4448)."""
+    """Yield the statements of header.setInvalid(); of a header union no member stays valid.
+
+    This is spec section 8.20; BMv2 with p4c leaves the others as they are (p4c issue 4448).
+    """
     if is_union_member(header):
         assert isinstance(header.base.type, ir.Union)
         for name, type_ in header.base.type.fields:
@@ -126,7 +133,7 @@ def set_invalid(header: ir.Expr) -> Iterator[ir.Stmt]:
 
 
 def root(place: ir.Expr) -> str:
-    """Return the variable that an l-value is part of."""
+    """Return the name of the variable that an l-value is part of."""
     while not isinstance(place, ir.Var):
         assert isinstance(place, ir.Member | ir.Index | ir.Slice | ir.StackNext | ir.StackLast), place
         place = place.base
@@ -140,7 +147,7 @@ def _reads(value: ir.Expr, name: str) -> bool:
 
 
 def operands(value: ir.Expr) -> tuple[ir.Expr, ...]:
-    """Return the expressions that an expression is made of."""
+    """Return the operands of an expression."""
     match value:
         case ir.Member(base=base) | ir.Slice(base=base) | ir.IsValid(base=base):
             return (base,)
@@ -186,7 +193,7 @@ def overlap(a: Place, b: Place) -> bool:
 
 
 def as_path(frame: Frame, value: ir.Expr) -> ir.Expr:
-    """Return a composite value that has a place to be read from; the members of a struct's list fold."""
+    """Return a composite value as one that has a place to be read from; lists for structs stay."""
     if not isinstance(value, ir.Aggregate | ir.Ternary) or not is_composite(value.type):
         return value
     if isinstance(value, ir.Aggregate) and isinstance(value.type, ir.Struct):

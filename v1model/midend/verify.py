@@ -1,4 +1,4 @@
-"""The IR's invariants: every pass after the middle end relies on them."""
+"""Verification of the IR's invariants, on which every pass after the middle end relies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ _SAME_TYPE = frozenset(("+", "-", "*", "/", "%", "|+|", "|-|", "&", "|", "^"))
 
 
 class InvariantError(AssertionError):
-    """The middle end made an IR that is wrong: a defect of the compiler, not of the program."""
+    """The middle end made a wrong IR: a defect of the compiler, not of the program."""
 
 
 def verify(program: ir.Program) -> None:
-    """Raises InvariantError where types disagree, a variable is undeclared or a label encloses nothing."""
+    """Raise InvariantError if types disagree, a variable is undeclared or a Leave's label does not enclose
+    it.
+    """
     shared = dict(zip(SHARED, (program.headers, program.metadata, program.standard_metadata), strict=True))
     tables = {table.name: table for table in program.tables}
     if len(tables) != len(program.tables):
@@ -74,7 +76,7 @@ def _table(table: ir.Table, actions: set[str]) -> None:
 
 
 class _Block:
-    """Checks the statements of one program block and of the tables applied in it."""
+    """Checker of the statements of one program block and of the tables applied in it."""
 
     def __init__(
         self,
@@ -179,7 +181,7 @@ class _Block:
         self.expression(expression)
 
     def expression(self, expression: ir.Expr) -> None:
-        if id(expression) in self.checked:  # lives as long as the program: each is checked once
+        if id(expression) in self.checked:  # checked once; ids stay valid as long as the program lives
             return
         self.checked.add(id(expression))
         for operand in operands(expression):
@@ -190,7 +192,7 @@ class _Block:
             raise InvariantError(f"{self.name}: types that do not fit in {expression}")
 
     def _consistent(self, expression: ir.Expr) -> bool:
-        """Whether an expression's type agrees with its operands', and it may stand in this block."""
+        """Return whether an expression's type fits its operands', and it is allowed in this block."""
         match expression:
             case ir.Var(name=name, type=type_):
                 return name.startswith("$") or self.variables.get(name) == type_

@@ -1,4 +1,4 @@
-"""Walking the AST."""
+"""Traversal of the AST."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _below: dict[type[ast.Node], tuple[str, ...]] = {}
 
 
 def _children(node: type[ast.Node]) -> tuple[str, ...]:
-    """The fields of a node that are written below it; not those that refer to other nodes."""
+    """Return the names of a node's fields with child nodes; not of those that refer to other nodes."""
     if node not in _below:
         own = {"declaration"} if node is ast.DeclarationStatement else set()
         _below[node] = tuple(f.name for f in fields(node) if f.name not in _CHECKED or f.name in own)
@@ -27,7 +27,7 @@ def _children(node: type[ast.Node]) -> tuple[str, ...]:
 
 
 def walk(node: object) -> Iterator[ast.Node]:
-    """`node` and all nodes below it, as written."""
+    """Yield `node` and all nodes below it, as written."""
     if isinstance(node, ast.Node):
         yield node
         for name in _children(type(node)):

@@ -1,4 +1,4 @@
-"""P4Info: what the control plane sees of a program, with the ids that p4c gives."""
+"""P4Info: the control plane's view of a program, with the ids that p4c gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations in P4Info: kept as written, except those that have fields of their own."""
+"""Annotations in P4Info: copied as written, except those that have fields of their own."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def string(annotations: Iterable[ast.Annotation], name: str) -> str | None:
 def annotate(
     message: Any, annotations: Iterable[ast.Annotation], without: frozenset[str] = frozenset()
 ) -> None:
-    """Adds annotations to a message; structured ones as such."""
+    """Add annotations to a message; structured ones as such."""
     for annotation in annotations:
         if (annotation.expressions or annotation.pairs) and not annotation.text:
             _structured(message.structured_annotations.add(), annotation)
@@ -50,7 +50,7 @@ def annotate(
 
 
 def document(message: Any, annotations: Iterable[ast.Annotation]) -> None:
-    """Sets `doc` from @brief and @description."""
+    """Set `doc` from @brief and @description."""
     annotations = list(annotations)
     brief, description = string(annotations, "brief"), string(annotations, "description")
     if brief is not None:

@@ -1,4 +1,4 @@
-"""What BMv2's control-plane tools read of p4c's JSON: tables, actions, arrays and value sets of a program."""
+"""Parts of p4c's JSON that BMv2's control-plane tools read: tables, actions, arrays and value sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _MATCH_TYPES = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "
 
 def describe(program: ir.Program, custom_crcs: Iterable[int] = ()) -> dict[str, Any]:
     """Return the part of p4c's JSON for simple_switch that its runtime CLI and p4-utils read, in p4c's form.
-    `custom_crcs`: the bits of each call of crc16_custom and crc32_custom."""
+
+    `custom_crcs` has the bits of each call of crc16_custom and crc32_custom.
+    """
     headers = _Headers()
     ids = {action.name: number for number, action in enumerate(program.actions)}
     pipelines = [
@@ -41,13 +43,13 @@ def describe(program: ir.Program, custom_crcs: Iterable[int] = ()) -> dict[str, 
 
 
 class _Headers:
-    """The headers that keys name, each with the fields that were asked for."""
+    """Headers that keys name, each with the fields that were requested."""
 
     def __init__(self) -> None:
         self._fields: dict[str, dict[str, int]] = {}
 
     def target(self, key: ir.Key) -> list[str]:
-        """The header and field of a key, as p4c splits its name."""
+        """Return the header and field of a key, as p4c splits its name."""
         if key.name.endswith(".isValid()"):
             header, field, width = key.name.removesuffix(".isValid()"), "$valid$", 1
         else:
@@ -162,7 +164,7 @@ def _counters(program: ir.Program) -> list[dict[str, Any]]:
 
 
 def _place(program: ir.Program, extern: ir.ExternInstance) -> dict[str, Any]:
-    """Whether an array is direct, and of which table, or how many elements it has."""
+    """Return whether an array is direct, and its table or its number of elements."""
     if extern.kind.startswith("direct_"):
         return {"is_direct": True, "binding": _bound(program, extern)}
     return {"is_direct": False, "size": extern.size}

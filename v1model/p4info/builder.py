@@ -1,4 +1,4 @@
-"""The P4Info message under construction: symbols first, then the objects in p4c's order."""
+"""Construction of the P4Info message: symbols first, then the objects in p4c's order."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PACKAGE_ANNOTATIONS = frozenset(("pkginfo", "platform_property"))
 
 
 def _looks_at_types(program: ir.Program, externs: list[ir.ExternInstance]) -> bool:
-    """Whether p4c asks for the type information, which is then there even when it is empty."""
+    """Return whether p4c adds type information, which is then present even if it is empty."""
     controls = (program.verify_checksum, program.ingress, program.egress, program.compute_checksum)
     seen = program.tables or externs or program.controller_header_types
     return bool(seen) or any(_calls_function(control.body) for control in controls)
 
 
 def _calls_function(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether an extern function is called somewhere in `body`."""
+    """Return whether an extern function is called somewhere in `body`."""
     return any(
         (isinstance(statement, ir.ExternCall) and statement.name not in _METHODS)
         or any(_calls_function(inner) for inner in nested(statement))
@@ -44,7 +44,7 @@ def _calls_function(body: tuple[ir.Stmt, ...]) -> bool:
 
 
 class Builder:
-    """Builds the P4Info of one program."""
+    """Builder of the P4Info of one program."""
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -76,7 +76,7 @@ class Builder:
         return self.info
 
     def _symbols(self) -> SymbolTable:
-        """The ids of everything that P4Info names."""
+        """Return the ids of everything that P4Info names."""
         symbols, program = SymbolTable(), self.program
         for table in program.tables:
             with located(table.span):
@@ -112,7 +112,7 @@ class Builder:
         annotations: tuple[ast.Annotation, ...],
         without: frozenset[str] = frozenset(),
     ) -> None:
-        """Fills in an object's id, name, alias, annotations and documentation."""
+        """Fill in an object's id, name, alias, annotations and documentation."""
         preamble.id, preamble.name, preamble.alias = self.id(kind, name), name, self.symbols.alias(name)
         annotate(preamble, annotations, without)
         document(preamble, annotations)
@@ -121,7 +121,7 @@ class Builder:
         return add_direct(self, self.externs[name], table)
 
     def _package(self) -> None:
-        """pkg_info from @pkginfo and @platform_property of `main`."""
+        """Fill in pkg_info from @pkginfo and @platform_property of `main`."""
         package = self.info.pkg_info
         package.arch = ARCHITECTURE
         for annotation in self.program.annotations:

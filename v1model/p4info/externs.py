@@ -26,7 +26,7 @@ _PROFILE_ANNOTATIONS = frozenset(("max_group_size", "selector_size_semantics", "
 
 
 def add_extern(builder: Builder, extern: ir.ExternInstance) -> None:
-    """An extern instance that is no table's direct resource."""
+    """Add an extern instance that is no table's direct resource."""
     if extern.kind == "register":
         _register(builder, extern)
     elif extern.kind in ("counter", "meter"):
@@ -59,7 +59,7 @@ def _register(builder: Builder, extern: ir.ExternInstance) -> None:
 
 
 def _index_type(builder: Builder, message: Any, types: tuple[t.Type, ...]) -> None:
-    """Names the type of an index that is a `type`."""
+    """Name the type of an index that is a `type`."""
     for type_ in types:
         builder.types.describe(type_)
         if isinstance(type_, t.NewType):
@@ -100,7 +100,10 @@ def add_digest(builder: Builder, digest: ir.Digest) -> None:
 
 
 def add_controller_header(builder: Builder, name: str, type_: t.RecordType) -> None:
-    """packet_in or packet_out. Its id comes from the header type's name, its name from the annotation."""
+    """Add packet_in or packet_out.
+
+    Its id comes from the header type's name, its name from the annotation.
+    """
     message = builder.info.controller_packet_metadata.add()
     header = builder.controller_header_name(type_)
     builder.preamble(message.preamble, CONTROLLER_HEADER, header, tuple(type_.declaration.annotations))

@@ -1,4 +1,4 @@
-"""The first byte of each kind of object's ids (P4Runtime specification, P4Ids)."""
+"""First byte of the ids of each kind of object (P4Runtime specification, P4Ids)."""
 
 from v1model.protos.p4.config.v1 import p4info_pb2
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def field_ids(fields: list[tuple[Annotation, ...]]) -> list[int]:
-    """Return one id for each field, given its annotations: @id, else the next one free from 1 on."""
+    """Return one id for each field, given its annotations: that of @id, else the next free one from 1 on."""
     given = [number(annotations, "id") for annotations in fields]
     taken = {id_ for id_ in given if id_ is not None}
     if 0 in taken or len(taken) != len(given) - given.count(None):

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 def removed(program: ir.Program) -> frozenset[str]:
-    """Return the names of instances whose type is a typedef of an extern and that nothing uses. A read into
-    a variable that nothing reads is no use. Instances of an extern by its own name stay, used or not."""
+    """Return the names of unused instances whose type is a typedef of an extern.
+
+    A read into a variable that nothing reads is no use. Instances of an extern by its own name stay, used or
+    not.
+    """
     candidates = frozenset(extern.name for extern in program.externs if extern.has_typedef)
     if not candidates:
         return candidates
@@ -36,8 +39,10 @@ def _is_read_of_unread(call: ir.ExternCall, read: set[str]) -> bool:
 
 
 def _parts(node: object, candidates: frozenset[str]) -> Iterator[object]:
-    """Everything below `node`, but for the variables that are only written: assigned as a whole, or read into
-    from one of the candidates."""
+    """Yield everything below `node` except the variables that are only written.
+
+    These are assigned as a whole, or read into from one of the candidates.
+    """
     if isinstance(node, list | tuple):
         for item in node:
             yield from _parts(item, candidates)

@@ -12,7 +12,7 @@ _HASH_MASK = (1 << _HASH_BITS) - 1
 
 
 def jenkins_one_at_a_time(data: bytes) -> int:
-    """Bob Jenkins' one-at-a-time hash, 32 bits."""
+    """Return Bob Jenkins' one-at-a-time hash, 32 bits."""
     value = 0
     for byte in data:
         value = (value + byte) & 0xFFFFFFFF
@@ -25,10 +25,10 @@ def jenkins_one_at_a_time(data: bytes) -> int:
 
 @dataclass(slots=True)
 class SymbolTable:
-    """The control plane's objects: kind (the id's first byte) and name -> id.
+    """Control plane's objects: maps kind (the id's first byte) and name to the id.
 
-    @id wins; the rest get prefix and hash of the name, the next free one on a collision, in
-    the order of their names.
+    @id wins. The others get the prefix and a hash of the name, on a collision the next free one, in the order
+    of their names.
     """
 
     _given: dict[tuple[int, str], int | None] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class SymbolTable:
     _suffixes: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     def add(self, kind: int, name: str, given_id: int | None = None) -> None:
-        """Announces an object; `given_id` is its @id, with or without the kind's prefix."""
+        """Announce an object; `given_id` is its @id, with or without the kind's prefix."""
         if (kind, name) in self._given:
             return
         if given_id is not None:
@@ -56,7 +56,7 @@ class SymbolTable:
         return full
 
     def assign(self) -> None:
-        """Computes every id; to be called when all objects are announced."""
+        """Compute every id; call it when all objects are announced."""
         self._ids = {key: given for key, given in self._given.items() if given is not None}
         taken = set(self._ids.values())
         for kind, name in sorted(self._given.keys() - self._ids.keys()):

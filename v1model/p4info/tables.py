@@ -47,7 +47,7 @@ def _type(node: ir.ActionParam | ir.Key) -> t.Type:
 
 
 def _name_type(builder: Builder, message: Any, type_: t.Type) -> None:
-    """Describes a type, and names it where P4Runtime translates it."""
+    """Describe a type, and name it if P4Runtime translates it."""
     builder.types.describe(type_)
     if isinstance(type_, t.NewType):
         message.type_name.name = type_.name
@@ -100,7 +100,7 @@ def _default_action(builder: Builder, message: Any, table: ir.Table) -> None:
 
 
 def _given_width(parameter: ir.ActionParam, value: int) -> int:
-    """Return the width in which p4c gives an argument: that which the controller sees if there is one."""
+    """Return the width in which p4c gives an argument: the controller's, if the value fits."""
     width = bit_width(_type(parameter))
     return width if width >= max(1, value.bit_length()) else parameter.type.width
 
@@ -119,7 +119,7 @@ def _match_fields(message: Any, table: ir.Table) -> None:
 
 
 def add_value_set(builder: Builder, value_set: ir.ValueSet) -> None:
-    """Add a parser's value set; the key of one that is no struct has no name."""
+    """Add a parser's value set; a key of a non-struct has no name."""
     message = builder.info.value_sets.add(size=value_set.size)
     builder.preamble(message.preamble, VALUE_SET, value_set.name, value_set.annotations)
     ids = field_ids([key.annotations for key in value_set.keys])

@@ -1,4 +1,4 @@
-"""P4Info's type information: the data type specifications of digests, registers and translated types."""
+"""Type information of P4Info: data type specifications of digests, registers and translated types."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TRANSLATION = "p4runtime_translation"
 
 
 class TypeSpecs:
-    """Builds specifications, and describes every named type that they mention in `info`."""
+    """Builder of specifications; it describes every named type that they mention in `info`."""
 
     def __init__(self, info: Any, errors: tuple[str, ...]) -> None:
         self.info, self.errors = info, errors
 
     def describe(self, type_: t.Type) -> None:
-        """Adds what a key's or parameter's type is called to the type information."""
+        """Add the description of a key's or parameter's type to the type information."""
         self.spec(type_)
 
     def spec(self, type_: t.Type) -> Any:
@@ -117,14 +117,14 @@ class TypeSpecs:
 
 
 def _fields(type_: t.RecordType) -> Iterator[tuple[str, t.Type]]:
-    """A type's fields with their control-plane names."""
+    """Yield a type's fields with their control-plane names."""
     names = {field.name: plane_name(field, "") for field in type_.declaration.fields}
     for name, inner in type_.fields:
         yield names[name], inner
 
 
 def flattened(type_: t.RecordType, prefix: str = "") -> Iterator[tuple[str, t.Type]]:
-    """Yield a header's fields, those of structs inside it with their path."""
+    """Yield a header's fields; those of structs inside it have their path."""
     for name, inner in _fields(type_):
         if isinstance(inner, t.RecordType):
             yield from flattened(inner, f"{prefix}{name}.")
@@ -149,7 +149,7 @@ def _bitstring(type_: t.Type) -> Any:
 
 
 def bit_width(type_: t.Type) -> int:
-    """How wide a key, a parameter or a header's field is to the controller; 0 for its strings."""
+    """Return the width of a key, parameter or header field for the controller; 0 for its strings."""
     match type_:
         case t.BitType(width=width):
             return width

@@ -1,1 +1,1 @@
-"""P4Runtime for a `dataplane.DataPlane`: translation by P4Info, arbitration, the gRPC server."""
+"""P4Runtime for a `dataplane.DataPlane`: translation by P4Info, arbitration, gRPC server."""

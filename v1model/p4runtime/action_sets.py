@@ -1,7 +1,7 @@
 """One-shot action selector programming: a table entry that brings its own action set.
 
-The set becomes a group and members with ids of their own range, which nobody else sees; the message
-is kept, because a read must give it back as it was written (P4Runtime 1.4, "One Shot Action Selector
+The set becomes a group and members with ids of their own range, hidden from controllers. The message is
+stored, because a read must return it as it was written (P4Runtime 1.4, "One Shot Action Selector
 Programming").
 """
 
@@ -24,7 +24,7 @@ FIRST_OWN_ID = 1 << 31
 
 
 class ActionSets:
-    """The groups and members behind one-shot entries."""
+    """Groups and members behind one-shot entries."""
 
     def __init__(self, data_plane: DataPlane) -> None:
         self._data_plane = data_plane
@@ -33,11 +33,11 @@ class ActionSets:
         self._groups: dict[EntryKey, int] = {}
 
     def is_used(self, profile: str) -> bool:
-        """Return whether entries with action sets use this profile: members and groups are then refused."""
+        """Return whether entries with action sets use this profile, which then refuses members and groups."""
         return any(name == profile for name, _, _ in self._sets.values())
 
     def create(self, table: TableTranslator, message: p4runtime_pb2.ActionProfileActionSet) -> int:
-        """Makes members and a group; its id. `bind` or `discard` must follow."""
+        """Make members and a group; returns its id. `bind` or `discard` must follow."""
         profile = table.profile
         if profile is None or not profile.has_selector:
             raise invalid(f"table {table.name} has no action selector: it takes no action sets")
@@ -63,7 +63,7 @@ class ActionSets:
         return group_id
 
     def bind(self, key: EntryKey, group_id: int | None) -> None:
-        """The entry at `key` now uses this group (or none): the one that it used before goes."""
+        """Record that the entry at `key` uses this group (or none), and delete its former group."""
         if not self._sets:
             return
         old = self._groups.pop(key, None)
@@ -72,7 +72,7 @@ class ActionSets:
         self.discard(old)
 
     def discard(self, group_id: int | None) -> None:
-        """Removes a group that no entry uses. Others' groups are left alone."""
+        """Delete a group that no entry uses. Controllers' groups are left alone."""
         if group_id is None or group_id not in self._sets:
             return
         profile, member_ids, _ = self._sets.pop(group_id)
@@ -80,7 +80,7 @@ class ActionSets:
         self._delete_members(profile, member_ids)
 
     def find(self, key: EntryKey) -> p4runtime_pb2.ActionProfileActionSet | None:
-        """Return the message that the entry at `key` was written with."""
+        """Return the message that the entry at `key` was written with, or None."""
         group_id = self._groups.get(key)
         return self._sets[group_id][2] if group_id is not None else None
 
@@ -88,7 +88,7 @@ class ActionSets:
         items = message.action_profile_actions
         limit = profile.limits.max_group_size
         profile.limits.check([item.weight for item in items], limit, "max_group_size", "INVALID_ARGUMENT")
-        # Never mixed, so one member speaks for all.
+        # The two are never mixed, so one member is enough to know.
         some = next(iter(self._data_plane.members(profile.name)), None)
         if some is not None and some.member_id < FIRST_OWN_ID:
             raise invalid(

@@ -1,4 +1,4 @@
-"""Actions on the wire (p4.v1.Action) to `ActionCall` and back."""
+"""Translation of actions on the wire (p4.v1.Action) to `ActionCall` and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ActionTranslator:
-    """One action of the P4Info: its id, its name and a codec for each parameter."""
+    """Translator of one action of the P4Info: its id, its name and a codec for each parameter."""
 
     def __init__(self, info: p4info_pb2.Action, action: ir.Action, codecs: CodecFactory) -> None:
         self.id: int = info.preamble.id
@@ -35,12 +35,12 @@ class ActionTranslator:
         self.is_plain = len(self._params) == len(types) and all(
             is_plain(codec, types[name].width) for _, codec, name in self._params.values()
         )
-        """No value is translated."""
+        """Whether no value is translated."""
         self.restriction = constraints.restriction_of(info.preamble, "action_restriction", list(types))
         self._in_order = [(param_id, codec) for param_id, (_, codec, _) in self._params.items()]
 
     def decode(self, message: p4runtime_pb2.Action) -> ActionCall:
-        """Return the call, in which every parameter is given exactly once and fits."""
+        """Return the call; raises DataPlaneError unless every parameter is given exactly once and fits."""
         arguments: list[int | None] = [None] * len(self._params)
         for param in message.params:
             known = self._params.get(param.param_id)
@@ -62,7 +62,7 @@ class ActionTranslator:
         return call
 
     def encode(self, call: ActionCall, message: p4runtime_pb2.Action) -> None:
-        """Fills `message`."""
+        """Write a call into `message`."""
         message.action_id = self.id
         for (param_id, codec), value in zip(self._in_order, call.arguments, strict=True):
             message.params.add(param_id=param_id, value=codec.encode(value))

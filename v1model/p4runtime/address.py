@@ -1,4 +1,4 @@
-"""Where a server listens and with which certificates; without gRPC, so that command lines start fast."""
+"""Addresses and certificates of a server; without gRPC, so that command lines start fast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ServerError(Exception):
 
 
 def is_local(address: str) -> bool:
-    """Return whether only this machine reaches HOST:PORT or unix:PATH."""
+    """Return whether only this machine can reach HOST:PORT or unix:PATH."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")
@@ -29,7 +29,7 @@ def is_local(address: str) -> bool:
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """PEM files. `client_ca` set: clients must have a certificate that it signed."""
+    """PEM files of a server. With `client_ca`, clients need a certificate that it signed."""
 
     certificate: Path
     key: Path

@@ -1,9 +1,9 @@
-"""Who is primary (P4Runtime 1.4, "Client Arbitration and Controller Replication").
+"""Arbitration of the primary (P4Runtime 1.4, "Client Arbitration and Controller Replication").
 
-One election for each role. The primary is the controller whose election id is the highest that the
-role has seen; if it goes, nobody is promoted: a controller must ask with an id at least as high.
-Like BMv2, and unlike the specification, the highest id is forgotten when the role's last controller
-has left, so that controllers that come one after another need not count upwards.
+There is one election for each role. The primary is the controller whose election id is the highest that the
+role has seen. If it goes, no other is promoted: a controller must ask with an id at least as high. Like BMv2,
+and unlike the specification, the highest id is forgotten when the role's last controller has left. So
+controllers that come one after another need not count upwards.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 ElectionId = tuple[int, int]  # high, low
 
-MAX_CONTROLLERS = 16  # of a role; as in BMv2
+MAX_CONTROLLERS = 16  # in a role, as in BMv2
 MAX_ROLES = 16
+MAX_ROLE_NAME = 256  # characters; each message to a controller of the role has them
 
 
 def election_id(message: p4runtime_pb2.MasterArbitrationUpdate) -> ElectionId | None:
@@ -41,7 +42,7 @@ class _Role:
 
 
 class Arbitration:
-    """The controllers of one device and their standing."""
+    """Controllers of one device, with their roles and election ids."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -49,7 +50,7 @@ class Arbitration:
         self._lock = threading.Lock()
 
     def update(self, session: Session, message: p4runtime_pb2.MasterArbitrationUpdate) -> None:
-        """Take a controller's first or a later MasterArbitrationUpdate. An error ends its stream."""
+        """Take a MasterArbitrationUpdate of a controller; an error ends its stream."""
         with self._lock:
             self._check(session, message)
             own_id = election_id(message)
@@ -67,7 +68,7 @@ class Arbitration:
                 self._notify(role, session)
 
     def leave(self, session: Session) -> None:
-        """The controller's stream has ended."""
+        """Remove a controller whose stream has ended."""
         with self._lock:
             role = self._roles.get(session.role) if session.role is not None else None
             if role is None or session not in role.controllers:
@@ -85,11 +86,11 @@ class Arbitration:
             return role is not None and role.primary is session
 
     def check_primary(self, role_name: str, own_id: ElectionId | None) -> None:
-        """Whether a request by (role, election id) comes from the role's primary."""
+        """Raise DataPlaneError unless a request by (role, election id) comes from the role's primary."""
         with self._lock:
             role = self._roles.get(role_name)
             if role is None and role_name:
-                raise DataPlaneError("NOT_FOUND", f"no controller has the role {role_name!r}")
+                raise DataPlaneError("NOT_FOUND", f"no controller has the role {role_name[:MAX_ROLE_NAME]!r}")
             if role is None or role.primary is None or role.controllers[role.primary] != own_id:
                 raise DataPlaneError("PERMISSION_DENIED", _not_primary(role, own_id))
 
@@ -103,6 +104,10 @@ class Arbitration:
             code = "NOT_FOUND" if session.role is None else "FAILED_PRECONDITION"
             raise DataPlaneError(code, f"this is device {self._device_id}, not {message.device_id}")
         name = message.role.name
+        if len(name) > MAX_ROLE_NAME:
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED", f"a role's name has at most {MAX_ROLE_NAME} characters"
+            )
         if session.role is not None and session.role != name:
             raise DataPlaneError(
                 "FAILED_PRECONDITION", f"this stream has the role {session.role!r}, not {name!r}"
@@ -127,7 +132,7 @@ class Arbitration:
             )
 
     def _notify_all(self, role: _Role) -> None:
-        # Backups first: the new primary must know last (steps 2.2 to 2.5 of the specification).
+        # Backups first: the new primary must be notified last (steps 2.2 to 2.5 of the specification).
         for session in sorted(role.controllers, key=lambda session: session is role.primary):
             self._notify(role, session)
 

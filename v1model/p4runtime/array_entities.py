@@ -1,4 +1,4 @@
-"""Counter, meter and register entries: arrays by index, an unset index meaning all of it."""
+"""Counter, meter and register entries: arrays by index; without an index the whole array."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _chosen_indices(array: ArrayInfo, message: IndexedMessage) -> range:
 
 
 def _indices_to_write(array: ArrayInfo, message: IndexedMessage) -> range:
-    """An update is done without a pause, so a wildcard can't stand for any number of elements."""
+    """Return the indices that a write means.
+
+    An update is done without a pause, so the number of elements is limited.
+    """
     indices = _chosen_indices(array, message)
     if len(indices) > MAX_ELEMENTS_OF_UPDATE:
         raise DataPlaneError(
@@ -63,7 +66,7 @@ def _indices_to_write(array: ArrayInfo, message: IndexedMessage) -> range:
 
 
 class CounterHandler:
-    """p4.v1.CounterEntry."""
+    """Handler of p4.v1.CounterEntry."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
         self._schema, self._data_plane = schema, data_plane
@@ -94,7 +97,7 @@ class CounterHandler:
 
 
 class MeterHandler:
-    """p4.v1.MeterEntry. Unset config: the default, which lets every packet be green."""
+    """Handler of p4.v1.MeterEntry. An unset config is the default, which lets every packet be green."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
         self._schema, self._data_plane = schema, data_plane
@@ -127,7 +130,7 @@ class MeterHandler:
 
 
 class RegisterHandler:
-    """p4.v1.RegisterEntry. Not portable: BMv2 answers UNIMPLEMENTED."""
+    """Handler of p4.v1.RegisterEntry. Not portable: BMv2 answers UNIMPLEMENTED."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
         self._schema, self._data_plane = schema, data_plane

@@ -1,4 +1,4 @@
-"""A Write under way: its updates, what became of each, and how far it is."""
+"""Progress of a Write: its updates, their results, and the position."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """`results`: one for each update that is done, None where all is well."""
+    """Write in progress; `results` has one for each update that is done, None for success."""
 
     def __init__(self, request: p4runtime_pb2.WriteRequest) -> None:
         self.updates = request.updates
-        # In protobuf's order of fields, whatever order they came in: what the data plane's writer reads.
+        # Serialized in protobuf's order of fields, whatever order they came in: the data plane's writer reads
+        # this.
         self.serialized = request.SerializeToString()
-        self.cursor = 0  # in `serialized`, behind the last update that is done
+        self.cursor = 0  # in `serialized`, after the last update that is done
         self.results: list[DataPlaneError | None] = []
 
     def is_done(self) -> bool:

@@ -1,7 +1,7 @@
-"""Calls whose client keeps the server waiting: how many there may be, and for how long.
+"""Limits of calls whose client keeps the server waiting: how many there may be, and for how long.
 
-gRPC's own server waits for a call's request in a thread, for ever. Here every call is a stream to gRPC, so
-that it comes to us before its request does, and can be given up.
+gRPC's own server waits for a call's request in a thread, without limit. Here every call is a stream to gRPC:
+so it arrives here before its request does, and can be cancelled.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     import grpc
 
 REQUEST_TIMEOUT_S = 10.0  # from the begin of a call to the last byte of its request
-RESPONSE_TIMEOUT_S = 60.0  # until a client takes the next message that is for it
-# Calls of connections that no primary uses whose request is not there; each may hold the better part of one.
+RESPONSE_TIMEOUT_S = 60.0  # until a client takes its next message
+# Calls without their request, of connections that no primary uses; each may hold most of a request.
 MAX_WAITING = 24
-MAX_RUNNING = 32  # calls that read and write; as many again for the primaries' connections
+MAX_ANSWERED = 32  # calls of such connections whose client has not taken the answer
+MAX_RUNNING = 32  # calls that read and write, and as many of primaries' connections
 MAX_RUNNING_OF_PEER = 4  # of a connection that no primary uses
 _LOOK_S = 0.5
 
@@ -35,15 +36,15 @@ class _Wait:
     context: grpc.ServicerContext
     peer: str
     deadline: float
-    counts: bool  # among those of which there may be MAX_WAITING
+    most: int  # of its kind, which it stands for; 0: it does not count
     number: int
 
 
-_SHARED_PEERS = ("unix:", "")  # gRPC does not tell connections by a Unix socket from one another
+_SHARED_PEERS = ("unix:", "")  # gRPC does not distinguish connections by a Unix socket
 
 
 class Calls:
-    """A thread of its own cancels calls that have waited too long; the client sees CANCELLED."""
+    """Limiter of calls; its thread cancels calls that have waited too long, and the client sees CANCELLED."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -60,25 +61,33 @@ class Calls:
 
     @contextmanager
     def for_request(self, context: grpc.ServicerContext, *, is_primary: bool) -> Iterator[None]:
-        """While a call waits for its first message. If too many do, the connection that has most of them
-        loses its oldest, so that nobody keeps others out with calls that come to nothing. Primaries'
-        connections don't count."""
-        peer, deadline = context.peer(), time.monotonic() + REQUEST_TIMEOUT_S
+        """Mark a call as waiting for its first message during the block.
+
+        If too many wait, the connection with most of them loses its oldest. So no client can block others
+        with calls that never send a request. Primaries' connections don't count.
+        """
+        peer = context.peer()
         counts = not is_primary or peer in _SHARED_PEERS
-        wait = _Wait(context, peer, deadline, counts, next(self._numbers))
-        with self._waiting(wait):
+        with self._waiting(context, peer, REQUEST_TIMEOUT_S, MAX_WAITING if counts else 0):
+            yield
+
+    @contextmanager
+    def for_answer(self, context: grpc.ServicerContext, *, is_primary: bool) -> Iterator[None]:
+        """Mark a call as waiting for its client to take the answer, as `for_request` does."""
+        peer = context.peer()
+        counts = not is_primary or peer in _SHARED_PEERS
+        with self._waiting(context, peer, RESPONSE_TIMEOUT_S, MAX_ANSWERED if counts else 0):
             yield
 
     @contextmanager
     def for_response(self, context: grpc.ServicerContext) -> Iterator[None]:
-        """While a call waits for its client to take a message."""
-        deadline = time.monotonic() + RESPONSE_TIMEOUT_S
-        with self._waiting(_Wait(context, "", deadline, False, next(self._numbers))):
+        """Mark a stream, of which there are few, as waiting for its client to take a message."""
+        with self._waiting(context, "", RESPONSE_TIMEOUT_S, 0):
             yield
 
     @contextmanager
     def running(self, peer: str, *, is_primary: bool) -> Iterator[None]:
-        """While a call has its request and is not done. RESOURCE_EXHAUSTED if too many run."""
+        """Mark a call as running during the block; raises RESOURCE_EXHAUSTED if too many run."""
         key = is_primary, peer
         with self._changed:
             self._check_room(key)
@@ -101,11 +110,14 @@ class Calls:
             )
 
     @contextmanager
-    def _waiting(self, wait: _Wait) -> Iterator[None]:
+    def _waiting(
+        self, context: grpc.ServicerContext, peer: str, timeout_s: float, most: int
+    ) -> Iterator[None]:
+        wait = _Wait(context, peer, time.monotonic() + timeout_s, most, next(self._numbers))
         with self._changed:
             was_empty = not self._waits
             self._waits[wait] = None
-            surplus = self._surplus() if wait.counts else None
+            surplus = self._surplus(most) if most else None
             if surplus is not None:
                 del self._waits[surplus]
             if was_empty:
@@ -118,9 +130,9 @@ class Calls:
             with self._changed:
                 self._waits.pop(wait, None)
 
-    def _surplus(self) -> _Wait | None:
-        counted = [wait for wait in self._waits if wait.counts]
-        if len(counted) <= MAX_WAITING:
+    def _surplus(self, most: int) -> _Wait | None:
+        counted = [wait for wait in self._waits if wait.most == most]
+        if len(counted) <= most:
             return None
         calls = Counter(wait.peer for wait in counted)
         return min(counted, key=lambda wait: (-calls[wait.peer], wait.number))

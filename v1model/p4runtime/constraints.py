@@ -1,9 +1,9 @@
-"""@entry_restriction and @action_restriction: what entries must satisfy, in p4-constraints' language.
+"""Constraints @entry_restriction and @action_restriction on entries, in p4-constraints' language.
 
     @entry_restriction("ttl::mask != 0 -> is_ipv4 == 1; ::priority < 100;")
 
-An exact key is a number. Others have fields: value and mask (ternary, optional), value and prefix_length
-(lpm), low and high (range). Such a key equals a number if it matches that alone.
+An exact key is a number. Other keys have fields: value and mask (ternary, optional), value and prefix_length
+(lpm), low and high (range). Such a key equals a number if it matches only that number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_CHARACTERS = 65_536  # some 0.2 s; 8 MiB, as many as a message has, were 30 s
+MAX_CHARACTERS = 65_536  # parsed in some 0.2 s; the 8 MiB of a message would take 30 s
 PRIORITY = "::priority"
 _TOKEN = re.compile(
     r"""\s+|//[^\n]*|/\*.*?\*/
@@ -48,7 +48,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Matched(NamedTuple):
-    """What an entry matches a key with: the fields by name, and the bits of the key."""
+    """Match of an entry's key: the fields by name, and the bits of the key."""
 
     fields: dict[str, int]
     exact: int | None  # the only number that matches
@@ -72,7 +72,7 @@ def matched(kind: str, width: int, match: KeyMatch | None) -> int | Matched:
 
 
 class Restriction(NamedTuple):
-    """A rule with its text, and what must satisfy it."""
+    """Rule with its text, and the name of what must satisfy it."""
 
     rule: Rule
     text: str
@@ -92,8 +92,10 @@ class Restriction(NamedTuple):
 
 
 def restriction_of(preamble: p4info_pb2.Preamble, name: str, names: Iterable[str]) -> Restriction | None:
-    """Return what the first annotation of this name says of values of these `names`; None if there is none.
-    One that is not understood is told of and not enforced."""
+    """Return the restriction of the first annotation `name` over values of `names`, or None.
+
+    One that can't be parsed is logged and not enforced.
+    """
     for annotation in preamble.annotations:
         if annotation.startswith(f"@{name}("):
             text = "".join(re.sub(r"\\(.)", r"\1", part) for part in _STRING.findall(annotation))
@@ -106,7 +108,7 @@ def restriction_of(preamble: p4info_pb2.Preamble, name: str, names: Iterable[str
 
 
 def parse(text: str, names: Iterable[str]) -> Rule:
-    """Return the rule that a text is, over values of these names. Raises ValueError with what is wrong."""
+    """Return the rule of a text, over values of these names; raises ValueError with what is wrong."""
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"{len(text)} characters; at most {MAX_CHARACTERS} are possible")
     parser = _Parser(text, {*names, PRIORITY})
@@ -117,7 +119,10 @@ def parse(text: str, names: Iterable[str]) -> Rule:
 
 
 class _Parser:
-    """`->` binds weakest, then `||`, `&&` and comparisons; `;` stands between rules that all must hold."""
+    """Parser of rules.
+
+    `->` binds weakest, then `||`, `&&` and comparisons; `;` separates rules that all must hold.
+    """
 
     def __init__(self, text: str, names: set[str]) -> None:
         self._names = names
@@ -226,7 +231,7 @@ def _compare(compared: Callable[[Any, Any], bool], left: Rule, right: Rule) -> R
 
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two values to compare: of a field -1 stands for all its bits, a key for the number that it equals."""
+    """Return two values to compare: a field's -1 becomes all its bits, a key the number that it equals."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, _Bits) and isinstance(other, int) and other < 0:
             pair = int(one), other & (1 << one.width) - 1
@@ -235,13 +240,13 @@ def _alike(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 class _Bits(int):
-    """A number of so many bits."""
+    """Number of a given width in bits."""
 
     width: int
 
 
 def _field(value: int | Matched, name: str) -> int:
-    """A field of a key; an exact one has a value alone."""
+    """Return a field of a key; an exact key has only `value`."""
     if isinstance(value, int):
         if name != "value":
             raise ValueError(f"an exact key has no {name}")

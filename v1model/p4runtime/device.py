@@ -1,4 +1,4 @@
-"""The device behind the server: which pipeline forwards, which one is saved, who is told of events."""
+"""Device behind the server: the pipeline that forwards, the saved one, and the listener to events."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     Listener = Callable[[p4runtime_pb2.StreamMessageResponse], None]
 
-EVENT_WAIT_S = 60.0  # an end interrupts it: twenty switches that look often are a load of their own
+EVENT_WAIT_S = 60.0  # interrupted at the end; long, because polling by twenty switches costs CPU
 CLOSE_TIMEOUT_S = 0.4
-MAX_CONFIGS = 4  # of the full-access role, and of all others together, that are being loaded or wait for it
+MAX_CONFIGS = 4  # loading or waiting: of the full-access role, and of all others together
 
 Action = p4runtime_pb2.SetForwardingPipelineConfigRequest
 ResponseType = p4runtime_pb2.GetForwardingPipelineConfigRequest
@@ -37,21 +37,20 @@ logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """Turns device configs into data planes and connects one at a time to the ports."""
+    """Engine that turns device configs into data planes, and connects one at a time to the ports."""
 
     def load(self, device_config: bytes) -> DataPlane:
-        """Return a data plane without ports. Raises INVALID_ARGUMENT, with a reason, if it can't be
-        realised."""
+        """Return a data plane without ports; raises INVALID_ARGUMENT with a reason if that is impossible."""
 
     def connect(self, data_plane: DataPlane) -> None:
         """Send the ports' packets to this data plane from now on."""
 
     def discard(self, data_plane: DataPlane) -> None:
-        """The data plane is used no more."""
+        """Release a data plane that is no longer used."""
 
 
 class _LoadingTurn:
-    """One program is loaded at a time; few may wait, for each keeps a thread and its config."""
+    """Turn for loading: one program at a time; few may wait, because each holds a thread and its config."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,7 +72,7 @@ class _LoadingTurn:
 
 
 class Device:
-    """`listener` gets packet-ins, digests and idle timeouts, from a thread of the device."""
+    """Device; `listener` gets packet-ins, digests and idle timeouts from a thread of the device."""
 
     def __init__(self, device_id: int, engine: Engine, listener: Listener) -> None:
         self.device_id = device_id
@@ -87,7 +86,7 @@ class Device:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Return what reads and writes refer to: a saved pipeline, else the one that forwards."""
+        """Return the pipeline for reads and writes: a saved one, else the one that forwards."""
         pipeline = self._saved or self._committed
         if pipeline is None:
             raise DataPlaneError("FAILED_PRECONDITION", "No forwarding pipeline config set for this device")
@@ -107,8 +106,11 @@ class Device:
         role: str = "",
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """SetForwardingPipelineConfig's actions. `check` raises if who asked may or would not go on; it is
-        called after each wait. The full-access role's programs don't wait for those of other roles."""
+        """Perform an action of SetForwardingPipelineConfig.
+
+        `check` raises if the caller may not or does not want to continue; it is called after each wait. The
+        full-access role's programs don't wait for those of other roles.
+        """
         if action == Action.COMMIT:
             with self._lock:
                 check()
@@ -130,7 +132,7 @@ class Device:
             raise
 
     def get_config(self, response_type: int) -> p4runtime_pb2.ForwardingPipelineConfig | None:
-        """GetForwardingPipelineConfig's answer; None if no pipeline was set."""
+        """Return GetForwardingPipelineConfig's answer; None if no pipeline was set."""
         pipeline = self._saved or self._committed
         if pipeline is None:
             return None
@@ -214,7 +216,7 @@ class Device:
 
 
 class _EventPump(threading.Thread):
-    """Carries a pipeline's events to the listener."""
+    """Thread that passes a pipeline's events to the listener."""
 
     def __init__(self, pipeline: Pipeline, listener: Listener) -> None:
         super().__init__(name="p4runtime-events", daemon=True)
@@ -226,12 +228,12 @@ class _EventPump(threading.Thread):
             for event in self._pipeline.data_plane.wait_events(EVENT_WAIT_S):
                 try:
                     self._listener(self._pipeline.encode_event(event, time.time_ns()))
-                except Exception:  # whatever a P4Info leads to, others of its events can be told
+                except Exception:  # whatever is wrong with the P4Info, its other events can be sent
                     # For example a digest that the given P4Info leaves out: nobody could read it.
                     logger.warning("an event has no place in the P4Info: %s", type(event).__name__)
 
     def stop(self) -> None:
-        """Returns when no more events come."""
+        """Stop the thread; after the return no more events come."""
         self._stopped.set()
         self._pipeline.data_plane.interrupt_wait()
         self.join()

@@ -1,8 +1,8 @@
-"""The `p4_device_config` of the embedded switch: what `python -m v1model compile` writes.
+"""`p4_device_config` of the embedded switch, written by `python -m v1model compile`.
 
-A JSON object: the preprocessed P4 source, with line markers, under a format name. The switch compiles
-it when it is set (and keeps what it compiled), so a config is small, portable between machines and
-never carries machine code.
+It is a JSON object: the preprocessed P4 source, with line markers, under a format name. The switch compiles
+it when it is set, and caches the result. So a config is small, portable between machines and never has
+machine code.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ MAX_SOURCE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """`name` is the program's path as the compiler saw it, `source` its preprocessed text."""
+    """Device config; `name` is the program's path as the compiler saw it, `source` its preprocessed text."""
 
     name: str
     source: str
 
     def encode(self, description: Mapping[str, object] | None = None) -> bytes:
-        """`description`: what tools for BMv2 read of p4c's JSON. The switch needs nothing of it."""
+        """Return the config's bytes.
+
+        `description` is for tools that read p4c's JSON; the switch ignores it.
+        """
         content = {"format": FORMAT, "name": self.name, "source": self.source, **(description or {})}
         return (json.dumps(content, indent=1) + "\n").encode()
 
     @classmethod
     def decode(cls, data: bytes) -> DeviceConfig:
-        """INVALID_ARGUMENT, with what to do, for anything else."""
+        """Return the config of `data`; raises INVALID_ARGUMENT, with advice, for anything else."""
         data = _unwrapped(data)
         if not data:
             raise _invalid("p4_device_config is empty")
@@ -59,8 +62,10 @@ class DeviceConfig:
 
 
 def _unwrapped(data: bytes) -> bytes:
-    """The `device_data` of a p4.tmp.P4DeviceConfig, in which p4lang/tutorials and others wrap a config for
-    BMv2; anything else as it is."""
+    """Return the `device_data` of a p4.tmp.P4DeviceConfig; anything else as it is.
+
+    p4lang/tutorials and others wrap a config for BMv2 in that message.
+    """
     if not data or data.lstrip()[:1] == b"{":
         return data
     at, found = 0, data
@@ -78,7 +83,7 @@ def _unwrapped(data: bytes) -> bytes:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of protobuf's at `at`, and what follows it; one that does not end reaches to the end."""
+    """Return protobuf's number at `at` and the position after it; an unterminated one ends at the end."""
     value = shift = 0
     while at < len(data) and shift < _MAX_VARINT_BITS:
         byte = data[at]

@@ -1,4 +1,4 @@
-"""Digest entries: how the switch gathers digests into lists. The lists themselves are stream messages."""
+"""Digest entries: how the switch collects digests in lists. The lists themselves are stream messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DigestHandler:
-    """p4.v1.DigestEntry, DigestList and DigestListAck."""
+    """Handler of p4.v1.DigestEntry, DigestList and DigestListAck."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
         self._schema, self._data_plane = schema, data_plane

@@ -1,4 +1,4 @@
-"""Direct counter and direct meter entries: by the table entry that they belong to."""
+"""Direct counter and direct meter entries, identified by their table entry."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class _DirectHandler:
-    """What both have in common."""
+    """Base of both handlers."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane, tables: TableHandler) -> None:
         self._schema, self._data_plane, self._tables = schema, data_plane, tables
 
     def _entry(self, table: TableTranslator, message: p4runtime_pb2.TableEntry) -> TableEntry:
-        """The one entry that a write names."""
+        """Return the one entry that a write names."""
         if message.is_default_action:
             raise DataPlaneError(
                 "UNIMPLEMENTED", f"table {table.name}: the default entry has no direct resources"
@@ -44,7 +44,7 @@ class _DirectHandler:
 
 
 class DirectCounterHandler(_DirectHandler):
-    """p4.v1.DirectCounterEntry."""
+    """Handler of p4.v1.DirectCounterEntry."""
 
     def write(self, update_type: int, message: p4runtime_pb2.DirectCounterEntry) -> None:
         require_modify(update_type, "direct counter")
@@ -76,7 +76,7 @@ class DirectCounterHandler(_DirectHandler):
 
 
 class DirectMeterHandler(_DirectHandler):
-    """p4.v1.DirectMeterEntry."""
+    """Handler of p4.v1.DirectMeterEntry."""
 
     def write(self, update_type: int, message: p4runtime_pb2.DirectMeterEntry) -> None:
         require_modify(update_type, "direct meter")

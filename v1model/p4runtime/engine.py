@@ -1,5 +1,4 @@
-"""The embedded switch as the P4Runtime server's engine: device configs to switches, ports to one of
-them."""
+"""The embedded switch as the P4Runtime server's engine: makes switches, and connects one to the ports."""
 
 from __future__ import annotations
 
@@ -29,10 +28,13 @@ logger = logging.getLogger(__name__)
 
 
 class EmbeddedEngine:
-    """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out. `externs`: the C of
-    externs that are not v1model's, for every program; `recording`: what to write down of packets;
-    `priority_queues`: of each port, 0: none; `in_files`: ports are files that somebody else reads and writes,
-    with the library form."""
+    """Engine that makes embedded switches.
+
+    `ports` maps numbers to interfaces. With `cpu_port` None there is no packet-in and packet-out. `externs`
+    is the C of externs that are not v1model's, for every program. `recording` says what to record of packets.
+    `priority_queues` is the number of queues of each port, 0 for none. With `in_files`, ports are files that
+    other code reads and writes, with the library form.
+    """
 
     def __init__(
         self,
@@ -58,8 +60,11 @@ class EmbeddedEngine:
             self._reservations.reserve(port, interface)
 
     def load(self, device_config: bytes) -> Switch:
-        """Compiles (or finds compiled) and loads; INVALID_ARGUMENT with place and reason if it can't,
-        FAILED_PRECONDITION if there is no room for what is compiled."""
+        """Compile a program (or find it compiled) and load it.
+
+        Raises INVALID_ARGUMENT with place and reason if it can't be compiled, FAILED_PRECONDITION if there is
+        no space for the result.
+        """
         config = DeviceConfig.decode(device_config)
         try:
             tracing = self._recorder.tracing
@@ -73,15 +78,17 @@ class EmbeddedEngine:
             ) from error
 
     def connect(self, data_plane: DataPlane) -> None:
-        """Packets in flight between the two switches are lost. An interface that is gone by now does not
-        keep the other ports from working."""
+        """Give the ports to this switch; packets in flight between the two switches are lost.
+
+        An interface that is gone by now does not affect the other ports.
+        """
         assert isinstance(data_plane, Switch)
         if self._connected:
             self._connected.stop()
             for port in self._attached:
                 self._connected.detach(port)
         self._connected, self._attached = data_plane, []
-        self._reservations.release()  # the ports themselves claim their interfaces now
+        self._reservations.release()  # from now on the ports themselves claim their interfaces
         for port, interface in self._ports.items():
             try:
                 data_plane.attach(port, interface)
@@ -114,7 +121,7 @@ class EmbeddedEngine:
         self._attached.append(port)
 
     def remove_port(self, port: int) -> None:
-        """Give an interface up while the switch runs. Raises DataPlaneError if it is no port."""
+        """Detach an interface while the switch runs. Raises DataPlaneError if it is no port."""
         if self._connected is None or port not in self._attached:
             raise DataPlaneError("NOT_FOUND", f"no port {port}")
         self._connected.detach(port)
@@ -127,7 +134,7 @@ class EmbeddedEngine:
         return self._connected
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """`Switch.limit_queues`, also for later programs. Raises DataPlaneError."""
+        """Set limits as `Switch.limit_queues`, also for later programs. Raises DataPlaneError."""
         if self._connected is None:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
         self._connected.limit_queues(limits, port, priority)
@@ -136,8 +143,7 @@ class EmbeddedEngine:
             self._queue_limits[name, port, priority] = value
 
     def statistics(self) -> Statistics | None:
-        """Return what the switch that has the ports counted; None before there is one, and while it is
-        replaced."""
+        """Return the counts of the switch that has the ports; None without one, and while it is replaced."""
         connected = self._connected
         try:
             return connected.statistics() if connected else None

@@ -1,4 +1,4 @@
-"""What all kinds of P4Runtime entities have in common."""
+"""Base of the handlers of all kinds of P4Runtime entities."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY
 DELETE = p4runtime_pb2.Update.DELETE
 MAX_INT64 = (1 << 63) - 1
-MAX_METADATA_BYTES = 4096  # of an entry or group; the server keeps them beside the data plane
+MAX_METADATA_BYTES = 4096  # of an entry or group; the server stores them itself
 
 
 class EntityHandler(Protocol):
-    """Writes and reads one kind of entity (one member of p4.v1.Entity's oneof)."""
+    """Handler that writes and reads one kind of entity (one member of p4.v1.Entity's oneof)."""
 
     def write(self, update_type: int, message: Any) -> None: ...
 
     def read(self, message: Any, answer: Answer) -> Iterator[None]:
-        """Adds what `message` stands for to `answer`. Yields after each entity, added or passed over: there
-        others may have their turn, and change what is still to be read."""
+        """Add all entities that `message` stands for to `answer`.
+
+        It yields after each entity, added or skipped: there others may have their turn, and change what is
+        still to be read.
+        """
 
 
 class Answer:
-    """Gathers the entities of a read in responses of a size that clients accept (gRPC's 4 MB)."""
+    """Entities of a read, collected in responses of a size that clients accept (gRPC's 4 MB)."""
 
     ENTITIES = 256
     BYTES = 1 << 20
@@ -50,7 +53,7 @@ class Answer:
         return self._last
 
     def take_full(self) -> list[p4runtime_pb2.ReadResponse]:
-        """Return the responses to which nothing will be added."""
+        """Return the responses to which nothing will be added, and forget them."""
         full, self._responses = self._responses[:-1], self._responses[-1:]
         return full
 
@@ -71,7 +74,7 @@ def check_metadata(metadata: bytes) -> None:
 
 
 def require_modify(update_type: int, kind: str) -> None:
-    """Entities that always exist can only be modified."""
+    """Raise INVALID_ARGUMENT unless an entity that always exists is modified."""
     if update_type != MODIFY:
         raise invalid(f"a {kind} entry always exists: only MODIFY is possible")
 
@@ -83,7 +86,7 @@ def decode_counter(data: p4runtime_pb2.CounterData) -> CounterValue:
 
 
 def encode_counter(value: CounterValue, data: p4runtime_pb2.CounterData) -> None:
-    """Fills `data`, which counts as present even if both are zero."""
+    """Write a counter into `data`, which is present even if both counts are zero."""
     data.SetInParent()
     data.packet_count = value.packets & MAX_INT64
     data.byte_count = value.bytes & MAX_INT64
@@ -100,7 +103,7 @@ def decode_meter(config: p4runtime_pb2.MeterConfig) -> MeterConfig:
 
 
 def encode_meter(value: MeterConfig, config: p4runtime_pb2.MeterConfig) -> None:
-    """Fills `config`."""
+    """Write a meter's rates into `config`."""
     config.SetInParent()
     config.cir, config.cburst, config.pir, config.pburst = value.cir, value.cburst, value.pir, value.pburst
 
@@ -110,7 +113,7 @@ def decode_meter_counts(data: p4runtime_pb2.MeterCounterData) -> MeterCounts:
 
 
 def encode_meter_counts(counts: MeterCounts, data: p4runtime_pb2.MeterCounterData) -> None:
-    """Fills `data`."""
+    """Write a meter's counts into `data`."""
     encode_counter(counts.green, data.green)
     encode_counter(counts.yellow, data.yellow)
     encode_counter(counts.red, data.red)

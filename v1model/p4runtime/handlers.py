@@ -1,11 +1,12 @@
-"""The service's methods as gRPC calls them.
+"""Methods of the service as gRPC calls them.
 
-To gRPC each is a stream of bytes: so a call can be given up before its request is there (calls.py), and a
-message is parsed by the thread that needs it and not by the one that all calls share. On the wire there is no
+To gRPC each is a stream of bytes. So a call can be given up before its request is there (calls.py), and a
+message is parsed by the thread that needs it, not by the one that all calls share. On the wire there is no
 difference.
 
 No other Python runs while a message is parsed, and it may become twenty times as large. So large ones are
-parsed one at a time, the primaries' first, and those that only a primary may send not at all for others.
+parsed one at a time, the primaries' first. Large messages that only a primary may send are not parsed for
+others.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from google.protobuf.message import DecodeError
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.request_head import KINDS, RequestHead
 from v1model.p4runtime.status import grpc_code
+from v1model.p4runtime.turns import Turns
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 # The largest device config with its P4Info, or some 80,000 table entries; in memory several times over.
 MAX_MESSAGE_BYTES = 8 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
-MAX_READ_BYTES = 1 << 20  # of a request that changes nothing, which everybody may send
+MAX_READ_BYTES = 1 << 20  # of a request that changes nothing, which any client may send
 MAX_PARSED_AT_ONCE_BYTES = 1 << 10  # larger messages wait for a turn
 OWN_SERVICE = "weir.v1model.Switch"
 QUEUE_SERVICE = "weir.v1model.Queues"
@@ -43,23 +45,23 @@ _SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
 
 
 class OwnCalls(Protocol):
-    """What the switch does beside P4Runtime."""
+    """Calls of the switch besides P4Runtime's."""
 
     def statistics(self) -> object:
-        """Return what the switch counted."""
+        """Return the switch's counts."""
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Do as `Switch.limit_queues`."""
+        """Set limits as `Switch.limit_queues`."""
 
     def call(self, data: bytes) -> bytes:
-        """Return the answer to a Thrift message. Raises DataPlaneError if it is none."""
+        """Return the answer to a Thrift message; raises DataPlaneError if it is none."""
 
     def only_reads(self, data: bytes) -> bool:
         """Return whether a Thrift message changes nothing."""
 
 
 def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message]:
-    """Return what a gRPC server needs to serve `service`."""
+    """Return the handler with which a gRPC server serves `service`."""
     requests = {
         "Write": p4runtime_pb2.WriteRequest,
         "Read": p4runtime_pb2.ReadRequest,
@@ -82,12 +84,14 @@ def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message
 
 
 def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """Return the service weir.v1model.Switch, which is not P4Runtime's, for weir-cli.
+    """Return the handler of weir.v1model.Switch, a service beside P4Runtime's for weir-cli.
 
-    Statistics: what `own` counts, as JSON; the request is empty. Call: a WriteRequest with one
+    Statistics returns the counts of `own` as JSON; its request is empty. Call takes a WriteRequest with one
     extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too. Calls that
-    change something are for the primary alone.
+    change something are for the primary only.
     """
+
+    turns = Turns()  # one call may read all entries of a table; others' are not in the primary's way
 
     def statistics(_request: Message, _context: grpc.ServicerContext) -> bytes:
         return json.dumps(own.statistics()).encode()
@@ -95,7 +99,12 @@ def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHan
     def call(request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext) -> bytes:
         data = _own_data(request)
         as_whom = service.as_reader if own.only_reads(data) else service.as_primary
-        return as_whom(request, context, lambda: own.call(data))
+
+        def do() -> bytes:
+            with turns.turn(context.peer(), is_primary=service.is_of_primary(context)):
+                return own.call(data)
+
+        return as_whom(request, context, do)
 
     behaviours = {
         "Statistics": partial(
@@ -110,8 +119,11 @@ def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHan
 def queue_handlers(
     service: P4RuntimeService, limit: Callable[[Mapping[str, int], int | None, int | None], None]
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """weir.v1model.Queues/Limit, for the primary alone: a WriteRequest with one extern entry, whose value is
-    a google.protobuf.Struct of `limits` by name, `port` and `priority`, both left out for all."""
+    """Return the handler of weir.v1model.Queues/Limit, for the primary only.
+
+    Its request is a WriteRequest with one extern entry. The entry's value is a google.protobuf.Struct of
+    `limits` by name, `port` and `priority`; without one of the two, all are meant.
+    """
 
     def set_limits(data: bytes) -> bytes:
         try:
@@ -134,7 +146,7 @@ def queue_handlers(
 
 
 def _own_data(request: p4runtime_pb2.WriteRequest) -> bytes:
-    """The call that weir-cli has put into a request."""
+    """Return the call that weir-cli has put into a request."""
     return b"".join(update.entity.extern_entry.entry.value for update in request.updates)
 
 
@@ -147,7 +159,7 @@ def _answer(
     *,
     is_stream: bool,
 ) -> Iterator[Message]:
-    """A method with one request, and one answer or (`is_stream`) several."""
+    """Run a method with one request, and yield one answer or (`is_stream`) several."""
     with service.calls.for_request(context, is_primary=service.is_of_primary(context)):
         data = next(requests, None)
     if data is None:
@@ -157,7 +169,7 @@ def _answer(
     if is_stream:
         yield from answer
     else:
-        with service.calls.for_response(context):
+        with service.calls.for_answer(context, is_primary=service.is_of_primary(context)):
             yield answer
 
 
@@ -170,7 +182,7 @@ def _converse(
 def _stream_messages(
     service: P4RuntimeService, requests: Iterable[bytes], context: grpc.ServicerContext
 ) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
-    """Raises DataPlaneError for what no controller sends, which ends the stream."""
+    """Yield a controller's messages; raises DataPlaneError for an invalid one, which ends the stream."""
     for data in requests:
         if len(data) > MAX_STREAM_MESSAGE_BYTES:
             raise DataPlaneError(
@@ -187,7 +199,7 @@ def _stream_messages(
 def _parsed(
     service: P4RuntimeService, kind: type[Message], data: bytes, context: grpc.ServicerContext
 ) -> Message:
-    """A call's request, if its sender may make one of this size."""
+    """Return a call's request, if its sender may make one of this size; otherwise the call is aborted."""
     try:
         if kind in KINDS:
             if len(data) > MAX_PARSED_AT_ONCE_BYTES:

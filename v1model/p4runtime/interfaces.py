@@ -1,4 +1,4 @@
-"""Interfaces that are to become ports, before there is a program whose switch could attach them."""
+"""Reservation of interfaces for ports before there is a program whose switch could attach them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from v1model.dataplane import DataPlaneError
 
 
 class Reservations:
-    """Held until `release` or the end of the process. The same abstract socket address by which an
-    attached port claims its interface (runtime/interface.c), so that a second switch finds it taken."""
+    """Reserved interfaces, held until `release` or the end of the process.
+
+    They use the same abstract socket address by which an attached port claims its interface
+    (runtime/interface.c), so that a second switch finds it taken.
+    """
 
     def __init__(self) -> None:
         self._sockets: list[socket.socket] = []
 
     def reserve(self, port: int, interface: str) -> None:
-        """FAILED_PRECONDITION, with the reason, if the interface can't become a port."""
+        """Reserve an interface; raises FAILED_PRECONDITION with the reason if it can't become a port."""
         place = f"port {port} on {interface}"
         _check(place, interface)
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

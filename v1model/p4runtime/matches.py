@@ -1,7 +1,7 @@
-"""Match fields on the wire (p4.v1.FieldMatch) to `KeyMatch` and back, one class for a match kind.
+"""Translation of match fields on the wire (p4.v1.FieldMatch) to `KeyMatch` and back.
 
-Canonical forms (P4Runtime 1.4, "Match Format"): a don't-care field is left out, bits that don't
-matter are zero. None in the tuples of `KeyMatch` stands for don't-care.
+There is a class for each match kind. Canonical forms (P4Runtime 1.4, "Match Format"): a don't-care field is
+left out, and bits that don't matter are zero. None in the tuples of `KeyMatch` stands for don't-care.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class FieldTranslator:
-    """A key field. `position` is its place in the table's keys; `wire_kind` the oneof's member."""
+    """Translator of a key field.
+
+    `position` is its place in the table's keys, `wire_kind` the oneof's member.
+    """
 
     wire_kind = ""
     may_be_omitted = True
@@ -46,7 +49,7 @@ class FieldTranslator:
         raise NotImplementedError
 
     def is_dont_care(self, match: KeyMatch) -> bool:
-        """Entries in the source may spell don't-care out (`_` for lpm is a prefix of 0 bits)."""
+        """Return whether a match is a don't-care, as entries in the source may have (`_` for lpm is /0)."""
         return False
 
     def invalid(self, reason: str) -> DataPlaneError:
@@ -146,7 +149,7 @@ FIELD_KINDS: dict[int, type[FieldTranslator]] = {
 
 
 class KeyTranslator:
-    """All match fields of a table's entry or a value set's member. `owner` names it in errors."""
+    """Translator of all match fields of a table's entry or a value set's member; `owner` is for errors."""
 
     def __init__(
         self,
@@ -162,7 +165,7 @@ class KeyTranslator:
         self.is_plain = sorted(field.position for field in self.fields) == list(range(len(keys))) and all(
             is_plain(field.codec, widths[field.position]) for field in self.fields
         )
-        """No value is translated, and each key is there once."""
+        """Whether no value is translated, and each key occurs once."""
         self._mandatory = [field for field in self.fields if not field.may_be_omitted]
 
     def decode(self, messages: Iterable[p4runtime_pb2.FieldMatch]) -> Matches:
@@ -184,7 +187,7 @@ class KeyTranslator:
         return tuple(matches)
 
     def encode(self, matches: Matches, messages: RepeatedCompositeContainer) -> None:
-        """Adds a message for each match that says something."""
+        """Add a message for each match that is not don't-care."""
         for field in self.fields:
             match = matches[field.position]
             if match is not None and not field.is_dont_care(match):

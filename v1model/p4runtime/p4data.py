@@ -1,7 +1,7 @@
-"""P4Data (digests, registers) to flat tuples of ints and back, as the P4Info's type says.
+"""Translation of P4Data (digests, registers) to flat tuples of ints and back, by the P4Info's type.
 
-A struct's or tuple's members follow each other in the flat tuple; a header puts its validity first.
-Values of enums without an underlying type and of `error` are indices there, names on the wire.
+A struct's or tuple's members follow each other in the flat tuple; a header puts its validity first. Values of
+enums without an underlying type and of `error` are indices in the tuple, names on the wire.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DataTranslator:
-    """For one P4DataTypeSpec."""
+    """Translator for one P4DataTypeSpec."""
 
     def __init__(
         self, spec: p4types_pb2.P4DataTypeSpec, type_info: p4types_pb2.P4TypeInfo, codecs: CodecFactory
@@ -35,7 +35,7 @@ class DataTranslator:
             raise DataPlaneError("INVALID_ARGUMENT", message) from None
 
     def encode(self, values: Sequence[int], message: p4data_pb2.P4Data) -> None:
-        """Fills `message`."""
+        """Write values into `message`."""
         self._encode(iter(values), message)
 
     def decode(self, message: p4data_pb2.P4Data) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""PacketIn and PacketOut metadata: between P4Info's fields and the header in front of the packet."""
+"""Translation of PacketIn and PacketOut metadata between P4Info's fields and the header before the packet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PacketHeader:
-    """A @controller_header as the control plane sees it. Without one, packets have no metadata."""
+    """Layout of a @controller_header for the control plane. Without one, packets have no metadata."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class PacketHeader:
         return value.to_bytes(self.length_bytes, "big")
 
     def unpack(self, data: bytes, message: p4runtime_pb2.PacketIn) -> None:
-        """Splits a packet for the CPU port into `message`'s metadata and payload."""
+        """Split a packet for the CPU port into `message`'s metadata and payload."""
         value = int.from_bytes(data[: self.length_bytes], "big")
         for field_id, shift, mask, codec in self._fields:
             message.metadata.add(metadata_id=field_id, value=codec.encode(value >> shift & mask))

@@ -1,4 +1,4 @@
-"""A forwarding pipeline: a loaded program together with the P4Info that names its parts."""
+"""Forwarding pipeline: a loaded program together with the P4Info that names its parts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Event = Output | DigestList | TableEntry
 
-ENTITIES_AT_ONCE = 256  # that are read without a pause, some 5 ms
-PIECE_S = 0.01  # so long at most, but for a single update or entity that takes longer
+ENTITIES_AT_ONCE = 256  # read without a pause, in some 5 ms
+PIECE_S = 0.01  # limit of a piece, unless a single update or entity takes longer
 
 _UPDATE_TYPES = frozenset(
     (p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.MODIFY, p4runtime_pb2.Update.DELETE)
@@ -43,8 +43,10 @@ _UPDATE_TYPES = frozenset(
 
 
 class Pipeline:
-    """Writes, reads and stream messages of one program. Raises DataPlaneError, also for a P4Info that
-    is not the program's."""
+    """Writes, reads and stream messages of one program.
+
+    Methods raise DataPlaneError, also for a P4Info that is not the program's.
+    """
 
     def __init__(self, config: p4runtime_pb2.ForwardingPipelineConfig, data_plane: DataPlane) -> None:
         self.config = config
@@ -55,7 +57,7 @@ class Pipeline:
         for table in data_plane.program.tables:
             if self.references.concerns(table):
                 schema.tables_by_name[table.name].references = self.references
-        self._lock = threading.Lock()  # batches don't interleave, and a read sees none half done
+        self._lock = threading.Lock()  # batches don't interleave, and no read sees half of one
         self._retired = False
         action_sets = ActionSets(data_plane)
         self._tables = TableHandler(schema, data_plane, action_sets)
@@ -78,14 +80,16 @@ class Pipeline:
         self._packet_out = _packet_header("packet_out", config.p4info, data_plane.program, schema)
 
     def write(self, updates: Iterable[p4runtime_pb2.Update]) -> list[DataPlaneError | None]:
-        """CONTINUE_ON_ERROR: what became of each update, in order. Everything else waits meanwhile."""
+        """Do updates with CONTINUE_ON_ERROR; returns the result of each, in order. Others wait meanwhile."""
         with self._lock:
             self._check_in_use()
             return [self._write_one(update) for update in updates]
 
     def write_batch(self, batch: Batch, most: int) -> None:
-        """The same for the next `most` updates of a request, or fewer that take long; the data plane does
-        itself what is plain."""
+        """Do the next `most` updates of a request, or fewer if they take long.
+
+        The data plane does plain updates itself.
+        """
         with self._lock:
             self._check_in_use()
             results, end = batch.results, min(len(batch.results) + most, len(batch.updates))
@@ -102,8 +106,10 @@ class Pipeline:
     def write_atomically(
         self, updates: Sequence[p4runtime_pb2.Update], *, pauses_packets: bool
     ) -> list[DataPlaneError | None]:
-        """Carry out all updates or none of them; return ABORTED for those that another one's error undid.
-        `pauses_packets`: no packet is processed meanwhile, so each sees the state before or after."""
+        """Do all updates or none of them; returns ABORTED for those that another one's error undid.
+
+        With `pauses_packets` no packet is processed meanwhile, so each sees the state before or after.
+        """
         pause = self.data_plane.paused() if pauses_packets else nullcontext()
         with self._lock:
             self._check_in_use()
@@ -117,8 +123,11 @@ class Pipeline:
         entities: Iterable[p4runtime_pb2.Entity],
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Iterator[p4runtime_pb2.ReadResponse]:
-        """Everything that the given entities, which may be wildcards, stand for. Each piece of some hundred
-        is read at one moment, in a `turn`; what is written between two pieces may be in the answer or not."""
+        """Yield everything that the given entities, which may be wildcards, stand for.
+
+        Each piece of some hundred is read at one moment, in a `turn`. Writes between two pieces may be in the
+        answer or not.
+        """
         answer = Answer()
         for entity in entities:
             kind = entity.WhichOneof("entity")
@@ -132,7 +141,7 @@ class Pipeline:
         yield answer.take_rest()
 
     def read_entities(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.Entity]:
-        """Yield the entities one by one."""
+        """Return an iterator over the single entities of a read."""
         return (entity for response in self.read(entities) for entity in response.entities)
 
     def packet_out(self, message: p4runtime_pb2.PacketOut) -> None:
@@ -147,12 +156,12 @@ class Pipeline:
             self._digests.acknowledge(message)
 
     def retire(self) -> None:
-        """Waits for what is under way; later calls fail. The data plane can then be thrown away."""
+        """Wait for running calls; later calls fail. The data plane can then be discarded."""
         with self._lock:
             self._retired = True
 
     def encode_event(self, event: Event, now_ns: int) -> p4runtime_pb2.StreamMessageResponse:
-        """Return the stream message for something that happened in the data plane."""
+        """Return the stream message for an event of the data plane."""
         if isinstance(event, DigestList):
             return self._digests.encode_list(event)
         message = p4runtime_pb2.StreamMessageResponse()
@@ -187,7 +196,7 @@ class Pipeline:
 
 
 def _read_piece(reading: Iterator[None]) -> bool:
-    """Whether that was the last one."""
+    """Read the next entities; returns whether they were the last."""
     until_s = time.monotonic() + PIECE_S
     for count, _ in enumerate(reading, start=1):
         if count == ENTITIES_AT_ONCE or time.monotonic() >= until_s:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _ProfileHandler:
-    """What members and groups have in common."""
+    """Base of the handlers of members and groups."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane, action_sets: ActionSets) -> None:
         self._schema, self._data_plane, self._action_sets = schema, data_plane, action_sets
@@ -40,7 +40,7 @@ class _ProfileHandler:
 
 
 class MemberHandler(_ProfileHandler):
-    """p4.v1.ActionProfileMember."""
+    """Handler of p4.v1.ActionProfileMember."""
 
     def write(self, update_type: int, message: p4runtime_pb2.ActionProfileMember) -> None:
         profile = self._to_write(message.action_profile_id, message.member_id)
@@ -68,11 +68,11 @@ class MemberHandler(_ProfileHandler):
 
 
 class GroupHandler(_ProfileHandler):
-    """p4.v1.ActionProfileGroup."""
+    """Handler of p4.v1.ActionProfileGroup."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane, action_sets: ActionSets) -> None:
         super().__init__(schema, data_plane, action_sets)
-        # Groups whose watched ports were given as (deprecated) numbers; reads answer in kind.
+        # Groups whose watched ports were given as (deprecated) numbers; reads return them in the same form.
         self._with_numbers: set[tuple[str, int]] = set()
 
     def _mark(self, profile: ProfileInfo, message: p4runtime_pb2.ActionProfileGroup) -> None:

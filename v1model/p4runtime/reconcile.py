@@ -1,7 +1,7 @@
-"""RECONCILE_AND_COMMIT: the forwarding state of one pipeline, carried over to its successor.
+"""RECONCILE_AND_COMMIT: the forwarding state of one pipeline is carried over to its successor.
 
-Read back as P4Runtime entities and written again, so that what is carried over is exactly what a
-controller could have read and written itself, wherever names and shapes are still the same.
+It is read as P4Runtime entities and written again. So exactly what a controller could have read and written
+itself is carried over, wherever names and shapes are still the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def carry_over(old: Pipeline, new: Pipeline) -> None:
-    """Raises INVALID_ARGUMENT with what can't be preserved."""
+    """Copy the state of a pipeline to its successor; raises INVALID_ARGUMENT with what can't be preserved."""
     try:
         with new.references.suspended():
             _write(new, DELETE, _entries(new))  # initial entries: the old pipeline's stand for them
@@ -53,7 +53,7 @@ def _value_sets() -> p4runtime_pb2.Entity:
 
 
 def _entries(pipeline: Pipeline) -> Iterator[p4runtime_pb2.Entity]:
-    """All entries that are not const, with their direct counters and meters."""
+    """Return all entries that are not const, with their direct counters and meters."""
     wildcard = p4runtime_pb2.Entity()
     wildcard.table_entry.counter_data.SetInParent()
     wildcard.table_entry.meter_config.SetInParent()
@@ -98,7 +98,7 @@ def _copy_arrays(old: DataPlane, new: DataPlane) -> None:
 
 
 def _copy_array(old: DataPlane, new: DataPlane, kind: str, name: str, size: int) -> None:
-    """Only what is not as after loading, for arrays are large and mostly empty."""
+    """Copy the elements that differ from those after loading, because arrays are large and mostly empty."""
     if kind == "counter":
         for index, count in enumerate(old.counters(name)):
             if count != CounterValue():

@@ -1,10 +1,10 @@
-"""@refers_to: values of keys and of action parameters that must stand in another table's entry.
+"""Constraint @refers_to: values of keys and of action parameters must occur in another table's entry.
 
     action set_nexthop(@refers_to(nexthop_table, nexthop_id) bit<10> nexthop_id) { ... }
     key = { meta.vrf: exact @refers_to(vrf_table, vrf_id); }
 
-What one entry or action says of several fields of a table must hold of one entry of it. The table
-`builtin::multicast_group_table` with its field `multicast_group_id` stands for the multicast groups.
+If one entry or action refers to several fields of a table, one entry of it must have all these values. The
+table `builtin::multicast_group_table` with its field `multicast_group_id` stands for the multicast groups.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ _REFERS_TO = re.compile(r"@refers_to\((?P<table>[^,]*),(?P<field>[^,]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The values at `positions` of a table's keys or an action's parameters must be those at
-    `target_positions` of the keys of an entry of `target`."""
+    """Reference: the values at `positions` must be those at `target_positions` in an entry of `target`.
+
+    `positions` are of a table's keys or an action's parameters, `target_positions` of the target's keys.
+    """
 
     source: str  # a table or an action
     positions: tuple[int, ...]
@@ -47,7 +49,7 @@ class Reference:
 
 
 class References:
-    """Checks what refers to what against the data plane's entries, members and groups as they are."""
+    """Checker of references against the data plane's current entries, members and groups."""
 
     def __init__(self, p4info: p4info_pb2.P4Info, data_plane: DataPlane) -> None:
         self._data_plane = data_plane
@@ -66,7 +68,7 @@ class References:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """A time in which nothing is checked: state that was right is being copied in another order."""
+        """Check nothing during the block, in which consistent state is copied in another order."""
         self._is_enforced = False
         try:
             yield
@@ -82,7 +84,7 @@ class References:
         self._check(self._of_actions, call.action, call.arguments)
 
     def check_deletion(self, entry: TableEntry) -> None:
-        """Raise FAILED_PRECONDITION if something refers to an entry, and no other entry stands for it."""
+        """Raise FAILED_PRECONDITION if something refers to an entry, and no other entry has its values."""
         self._check_unused(entry.table, self._key_values(entry), entry)
 
     def check_group_deletion(self, group: int) -> None:
@@ -112,7 +114,7 @@ class References:
                 raise DataPlaneError("FAILED_PRECONDITION", message)
 
     def _targets(self, reference: Reference, wanted: Sequence[int | None]) -> Iterator[TableEntry]:
-        """The entries that a reference with these values means."""
+        """Yield the entries that a reference with these values means."""
         if reference.target == MULTICAST_GROUPS:
             groups = self._data_plane.multicast_groups()
             yield from (TableEntry(MULTICAST_GROUPS, (), None) for group in wanted if group in groups)
@@ -122,7 +124,7 @@ class References:
     def _entries(
         self, table: str, positions: tuple[int, ...], wanted: Sequence[int | None]
     ) -> Iterator[TableEntry]:
-        """The entries of a table with these values at these positions of its keys."""
+        """Yield the entries of a table with these values at these positions of its keys."""
         kinds = [key.match_kind for key in _keys(self._tables[table])]
         if sorted(positions) == list(range(len(kinds))) and set(kinds) == {"exact"} and None not in wanted:
             by_position = sorted(zip(positions, wanted, strict=True))
@@ -147,7 +149,7 @@ class References:
                 yield call
 
     def _calls(self, action: str) -> Iterator[ir.ActionCall]:
-        """Each call of an action in entries, default entries and members."""
+        """Yield each call of an action in entries, default entries and members."""
         for table in self._tables.values():
             if action not in {ref.action for ref in table.actions}:
                 continue
@@ -159,7 +161,7 @@ class References:
             yield from (call for call in calls if call.action == action)
 
     def _key_values(self, entry: TableEntry) -> tuple[int | None, ...]:
-        """The one number that an entry matches each key with; None where that is not one number."""
+        """Return the one number that an entry matches each key with; None if it is not one number."""
         values = []
         for key, match in matched(self._tables[entry.table], entry.matches):
             width = key.expression.type.width if isinstance(key.expression.type, ir.Bits) else 1
@@ -170,8 +172,10 @@ class References:
     # --- the annotations
 
     def _read(self, p4info: p4info_pb2.P4Info, owners: Iterable[object], parts: str) -> Iterator[Reference]:
-        """The references of tables (match_fields) or actions (params). One that is not understood is told of
-        and not enforced."""
+        """Yield the references of tables (match_fields) or actions (params).
+
+        One that can't be parsed is logged and not enforced.
+        """
         told = 0
         for owner in owners:
             name = owner.preamble.name  # type: ignore[attr-defined]  # of tables and actions alike
@@ -195,7 +199,7 @@ class References:
 
     @staticmethod
     def _target(p4info: p4info_pb2.P4Info, target: str, field: str) -> tuple[str, int]:
-        """The table that is named and the position of its field. Raises ValueError."""
+        """Return the named table and the position of its field; raises ValueError."""
         if target == MULTICAST_GROUPS and field == _GROUP_ID:
             return MULTICAST_GROUPS, 0
         for table in p4info.tables:

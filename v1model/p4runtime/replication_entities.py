@@ -23,12 +23,12 @@ _port_codec = BitsCodec(9)  # standard_metadata.egress_port is bit<9>
 
 
 class ReplicationHandler:
-    """p4.v1.PacketReplicationEngineEntry."""
+    """Handler of p4.v1.PacketReplicationEngineEntry."""
 
     def __init__(self, data_plane: DataPlane, references: References) -> None:
         self._data_plane, self._references = data_plane, references
         self._metadata: dict[int, bytes] = {}  # of the groups that have some
-        # A replica's port is a number or (since P4Runtime 1.4) a bytestring; reads answer in kind.
+        # A replica's port is a number or (since P4Runtime 1.4) a bytestring; reads return the same form.
         self._groups_with_bytes: set[int] = set()
         self._sessions_with_bytes: set[int] = set()
 
@@ -98,7 +98,7 @@ class ReplicationHandler:
 
 
 def _chosen(existing: Mapping[int, Config], wanted: int) -> list[tuple[int, Config]]:
-    """The group or session of an id, all for 0, as they are now."""
+    """Return the group or session of an id, or all for 0."""
     if not wanted:
         return list(existing.items())
     return [(wanted, existing[wanted])] if wanted in existing else []

@@ -1,4 +1,4 @@
-"""Who sends a request that only a primary may send: read without what else is in it.
+"""Sender of a request that only a primary may send, read without the rest of the request.
 
 The rest may be 8 MiB of millions of messages. To `RequestHead`, which has the same field numbers, they are
 unknown fields, which are skipped.

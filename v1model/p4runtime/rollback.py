@@ -1,4 +1,4 @@
-"""Batches that are written as a whole or not at all: what undoes each update."""
+"""Batches that are written as a whole or not at all, and the updates that undo each update."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     # By a table's id, whether it has direct counters and direct meters.
     DirectResources = Mapping[int, tuple[bool, bool]]
 
-# The fields that name an entity; the others are what is written.
+# The fields that name an entity; the others are written.
 _NAMES = {
     "table_entry": ("table_id", "match", "priority", "is_default_action"),
     "action_profile_member": ("action_profile_id", "member_id"),
@@ -30,7 +30,7 @@ _NAMES = {
     "value_set_entry": ("value_set_id",),
     "digest_entry": ("digest_id",),
 }
-MAX_CPU_S = 2.0  # everything else waits meanwhile, and what undoes the updates is kept
+MAX_CPU_S = 2.0  # everything else waits meanwhile, and the undoing updates take memory
 _TOO_LONG = f"a batch that can be undone takes {MAX_CPU_S:.0f} s of CPU at most: send fewer updates at a time"
 _ABORTED = DataPlaneError("ABORTED", "another update of the batch failed, so nothing of it was written")
 Inverse = list[tuple[int, p4runtime_pb2.Entity]]
@@ -42,9 +42,11 @@ def write_all_or_none(
     write: Callable[[p4runtime_pb2.Update], DataPlaneError | None],
     direct: DirectResources,
 ) -> list[DataPlaneError | None]:
-    """Write updates in order; after an error undo those before it. Then every update has an error, which is
-    ABORTED but for the one that failed, or that there was no time for. `handler` gives that of a kind of
-    entity, `write` does one update; `direct` is of all tables."""
+    """Write updates in order; after an error undo those before it.
+
+    Then every update has an error: ABORTED, except for the one that failed or for which there was no time.
+    `handler` returns the handler of a kind of entity, `write` does one update, and `direct` has all tables.
+    """
     done: list[Inverse] = []
     until_s = time.thread_time() + MAX_CPU_S
     for position, update in enumerate(updates):
@@ -76,7 +78,7 @@ def _undo(done: list[Inverse], write: Callable[[p4runtime_pb2.Update], DataPlane
 def _inverse(
     update: p4runtime_pb2.Update, handler: Callable[[str | None], EntityHandler], direct: DirectResources
 ) -> Inverse:
-    """The updates that undo one, to be asked for before it is written."""
+    """Return the updates that undo one; call it before that is written."""
     kind = update.entity.WhichOneof("entity")
     if update.type == INSERT:
         return [(DELETE, update.entity)]
@@ -95,7 +97,7 @@ def _inverse(
 
 
 def _name_of(kind: str, message: Any) -> Any:
-    """What reads the entities that a message names."""
+    """Return the message that reads the entities that a message names."""
     wanted = type(message)()
     wanted.CopyFrom(message)
     for field, _ in message.ListFields():
@@ -105,7 +107,7 @@ def _name_of(kind: str, message: Any) -> Any:
 
 
 def _read(handler: EntityHandler, kind: str, wanted: Any) -> list[p4runtime_pb2.Entity]:
-    """The entities that `wanted` names, as they are now and can be written."""
+    """Return the entities that `wanted` names, as they are now and in a form that can be written."""
     answer = Answer()
     for _ in handler.read(wanted, answer):
         pass
@@ -114,12 +116,12 @@ def _read(handler: EntityHandler, kind: str, wanted: Any) -> list[p4runtime_pb2.
 
 
 def _is_same(entity: p4runtime_pb2.Entity, message: p4runtime_pb2.TableEntry) -> bool:
-    """Whether an entry is the one that is named: a name without matches stands for all when it is read."""
+    """Return whether an entry is the named one: in a read, a name without matches stands for all."""
     return bool(message.match) or not entity.table_entry.match
 
 
 def _writable(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
-    """What was read as it can be written: of a const entry its counters and meters alone."""
+    """Return a read entity in a form that can be written: only counters and meters of a const entry."""
     if entity.table_entry.is_const:
         for name in ("is_const", "action"):
             entity.table_entry.ClearField(name)

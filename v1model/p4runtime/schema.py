@@ -1,4 +1,4 @@
-"""What the P4Info of a pipeline says, by id and checked against the program behind it."""
+"""Contents of a pipeline's P4Info by id, checked against its program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """An indexed counter, meter or register."""
+    """Indexed counter, meter or register."""
 
     id: int
     name: str
@@ -33,7 +33,7 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class ProfileInfo:
-    """An action profile, or an action selector (`has_selector`)."""
+    """Action profile, or action selector (`has_selector`)."""
 
     id: int
     name: str
@@ -51,7 +51,7 @@ class DigestInfo:
 
 @dataclass(frozen=True)
 class ValueSetInfo:
-    """A parser's value set."""
+    """Parser's value set."""
 
     id: int
     name: str
@@ -59,7 +59,7 @@ class ValueSetInfo:
 
 
 class Schema:
-    """The translators of one pipeline. Raises DataPlaneError if the P4Info is not the program's."""
+    """Translators of one pipeline. Raises DataPlaneError if the P4Info is not the program's."""
 
     def __init__(self, p4info: p4info_pb2.P4Info, program: ir.Program) -> None:
         self.codecs = CodecFactory(p4info.type_info)
@@ -99,7 +99,7 @@ class Schema:
         return _by_id(self.value_sets, value_set_id, "value set")
 
     def wire_tables(self) -> list[WireTable]:
-        """Return, for the data plane's writer, the tables whose entries need no translation."""
+        """Return the tables whose entries need no translation, for the data plane's writer."""
         return [wire for table in self.tables.values() if (wire := table.as_wire()) is not None]
 
     def _read_externs(self, p4info: p4info_pb2.P4Info, externs: dict[str, ir.ExternInstance]) -> None:

@@ -1,4 +1,4 @@
-"""The gRPC server around the service: its address, its limits, its end."""
+"""gRPC server around the service: its address, its limits, its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from v1model.p4runtime.address import ServerError
-from v1model.p4runtime.calls import MAX_RUNNING, MAX_WAITING
+from v1model.p4runtime.calls import MAX_ANSWERED, MAX_RUNNING, MAX_WAITING
 from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, OwnCalls, handlers, own_handlers, queue_handlers
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from v1model.p4runtime.device import Engine
 
 STOP_TIMEOUT_S = 0.5
-MAX_CONNECTIONS = 4096  # many, because who only connects is soon cut off, but keeps others out meanwhile
+MAX_CONNECTIONS = 4096  # many: idle ones are closed soon, but block others until then
 _OTHER_FILES = 512
-# Calls that came just now, wait for a primary's request, are being refused or are answered at once.
+# Calls that have just arrived, wait for a primary's request, are being refused or are answered at once.
 SPARE_THREADS = 32
-THREADS = MAX_STREAMS + MAX_WAITING + 2 * MAX_RUNNING + SPARE_THREADS
+THREADS = MAX_STREAMS + MAX_WAITING + MAX_ANSWERED + 2 * MAX_RUNNING + SPARE_THREADS
 OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),  # a second server on the same port is an error
-    # Of a connection; its other calls wait at the client. As many as may wait for their request.
+    # Per connection; its further calls wait at the client. As many as may wait for their request.
     ("grpc.max_concurrent_streams", MAX_WAITING),
-    # It refuses calls of a client that keeps to this, while earlier ones are being cleared away.
+    # It refuses calls of a client that respects this limit, while earlier ones are being cleaned up.
     ("grpc.http.overload_protection", 0),
-    # Where more wait to be served, cancelled ones included, gRPC cancels some of those that come, whose ever.
+    # If more calls wait to be served, also cancelled ones, gRPC cancels some new ones of any client.
     ("grpc.server.max_pending_requests", 6_000),
     ("grpc.server.max_pending_requests_hard_limit", 12_000),
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
@@ -39,13 +39,13 @@ OPTIONS = (
         "grpc.max_connection_idle_ms",
         60_000,
     ),  # without calls; clients connect again by themselves
-    ("grpc.keepalive_time_ms", 60_000),  # a client that is gone without a word keeps no stream
+    ("grpc.keepalive_time_ms", 60_000),  # a client that disappeared keeps no stream
     ("grpc.keepalive_timeout_ms", 20_000),
 )
 
 
 def allow_connections() -> None:
-    """Lets this process have as many files as there may be connections, or as many as it is allowed."""
+    """Raise this process's limit of open files to the number of connections, as far as it is allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_CONNECTIONS + _OTHER_FILES
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -54,7 +54,7 @@ def allow_connections() -> None:
 
 
 class P4RuntimeServer:
-    """Serves one device at `address`: HOST:PORT (port 0 takes a free one) or unix:PATH."""
+    """Server of one device at `address`: HOST:PORT (port 0 takes a free one) or unix:PATH."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class P4RuntimeServer:
         self.address = f"{host}:{self.port}" if colon and port.isdigit() else address
 
     def serve_own_calls(self, own: OwnCalls) -> None:
-        """Serve weir-cli's calls, too. To be called before `start`."""
+        """Serve weir-cli's calls, too; call it before `start`."""
         both = own_handlers(self.service, own), queue_handlers(self.service, own.limit_queues)
         self._server.add_generic_rpc_handlers(both)
 
@@ -81,8 +81,10 @@ class P4RuntimeServer:
         self._server.start()
 
     def stop(self, grace_s: float = 0.2) -> bool:
-        """Ends streams, then requests that are under way after `grace_s` at the latest; False if one of
-        them, which compiles a program, goes on."""
+        """End streams, and running requests after `grace_s` at the latest.
+
+        Returns False if one of them, which compiles a program, continues.
+        """
         stopped = self._server.stop(grace_s)
         ended = self.service.close()
         return stopped.wait(STOP_TIMEOUT_S) and ended

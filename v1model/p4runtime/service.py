@@ -1,4 +1,4 @@
-"""The P4Runtime service: what each RPC checks and in which order."""
+"""P4Runtime service: the checks of each RPC and their order."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from v1model.p4runtime.pipeline import Pipeline
 
 API_VERSION = "1.4.0"
-MAX_STREAMS = 64  # of controllers that took part in arbitration; each keeps a thread and one that reads
-MAX_UPDATES = 65_536  # of a Write, some 5 s of work
-MAX_ATOMIC_UPDATES = 4_096  # of one that is written without a pause, so that it can be undone; under 1 s
-MAX_ENTITIES = 65_536  # of a Read
-# Updates that are written without a pause, at most some 10 ms: so long do packets for and from the
-# controller, reads, other roles' writes and the election of a new primary wait.
+MAX_STREAMS = 64  # of controllers in arbitration; each holds two threads
+MAX_UPDATES = 65_536  # in a Write: some 5 s of work
+MAX_ATOMIC_UPDATES = 4_096  # in an atomic Write, which has no pauses: under 1 s
+MAX_ENTITIES = 65_536  # in a Read
+# Updates that are written without a pause, in at most some 10 ms. Packets for and from the controller, reads,
+# other roles' writes and the election of a new primary wait for that time.
 UPDATES_AT_ONCE = 256
-# Between two stream messages of those who are no primaries, all of them together, and between two elections
-# that streams with a role ask for: who sends many gets his answers slowly.
+# Pause between two stream messages of all non-primaries together, and between two elections that streams with
+# a role ask for. So clients that send many get slow answers.
 REFUSAL_PAUSE_S = 0.01
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ PrimaryRequest: TypeAlias = p4runtime_pb2.WriteRequest | p4runtime_pb2.SetForwar
 
 
 class P4RuntimeService:
-    """One device, `device_id`, whose programs run on `engine`."""
+    """Service of one device, `device_id`, whose programs run on `engine`."""
 
     def __init__(self, device_id: int, engine: Engine) -> None:
         self.device = Device(device_id, engine, self._tell_primaries)
@@ -53,12 +53,12 @@ class P4RuntimeService:
         self._sessions_lock = threading.Lock()
         self.calls = Calls()
         self._turns = Turns()
-        self._refusals = threading.Lock()  # whoever holds it lets REFUSAL_PAUSE_S pass
+        self._refusals = threading.Lock()  # held for REFUSAL_PAUSE_S
         # Held for each piece of a Write and while roles change hands, so that none changes within a piece.
         self._write_lock = threading.Lock()
 
     def close(self) -> bool:
-        """Ends all streams and the device; False if that is busy with a new pipeline."""
+        """End all streams and the device; returns False if it is busy with a new pipeline."""
         self.calls.close()
         with self._sessions_lock:
             for session in self._sessions:
@@ -121,7 +121,7 @@ class P4RuntimeService:
     def _write_updates(
         self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
     ) -> list[DataPlaneError | None]:
-        """What became of each update. A batch that loses its primary half-way ends there."""
+        """Write the updates and return their results. A batch whose sender stops being primary ends there."""
         pipeline = self._pipeline_to_write(request)
         if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
             pauses = request.atomicity == p4runtime_pb2.WriteRequest.DATAPLANE_ATOMIC
@@ -202,7 +202,7 @@ class P4RuntimeService:
         session: Session,
         failures: list[DataPlaneError],
     ) -> None:
-        """Handles a controller's messages until it leaves or breaks the rules of arbitration."""
+        """Handle a controller's messages until it leaves or breaks the rules of arbitration."""
         try:
             is_primary = self.is_of_primary(context)
             with self.calls.for_request(context, is_primary=is_primary):  # until it has a role
@@ -222,7 +222,7 @@ class P4RuntimeService:
             session.close()
 
     def _serve_message(self, session: Session, request: p4runtime_pb2.StreamMessageRequest) -> None:
-        session.wait_for_room()  # who does not read is not listened to
+        session.wait_for_room()  # a controller that does not read is not served
         if request.HasField("arbitration"):
             if session.role is not None:
                 self._pause()
@@ -264,12 +264,12 @@ class P4RuntimeService:
     # --- order
 
     def is_of_primary(self, context: grpc.ServicerContext) -> bool:
-        """Whether a call comes by the connection of some role's primary."""
+        """Return whether a call comes by the connection of some role's primary."""
         peer = context.peer()
         return any(session.peer == peer for session in self._arbitration.primaries())
 
     def turn(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
-        """While a piece of a long request is done: one at a time, primaries' first."""
+        """Hold a turn for a piece of a long request: one at a time, primaries' first."""
         return self._turns.turn(context.peer(), is_primary=self.is_of_primary(context))
 
     def _running(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
@@ -278,7 +278,7 @@ class P4RuntimeService:
     def as_primary(
         self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]
     ) -> bytes:
-        """Return what `do` answers, if the request is a primary's."""
+        """Return the answer of `do`, if the request is a primary's; otherwise the call is aborted."""
         try:
             with self._running(context):
                 self.check_primary(request)
@@ -290,7 +290,7 @@ class P4RuntimeService:
     def as_reader(
         self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]
     ) -> bytes:
-        """Return what `do` answers, whoever asks."""
+        """Return the answer of `do` to any client."""
         try:
             with self._running(context):
                 self._check_device(request.device_id)
@@ -306,7 +306,7 @@ class P4RuntimeService:
             raise DataPlaneError("NOT_FOUND", f"this is device {self.device.device_id}, not {device_id}")
 
     def check_primary(self, request: PrimaryRequest) -> None:
-        """Raise DataPlaneError if the request names another device, role or election id than a primary's."""
+        """Raise DataPlaneError unless the request has the device, role and election id of a primary."""
         self._check_device(request.device_id)
         own_id = (
             (request.election_id.high, request.election_id.low) if request.HasField("election_id") else None

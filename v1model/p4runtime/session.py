@@ -1,4 +1,4 @@
-"""One controller's StreamChannel: a bounded queue of messages to it."""
+"""StreamChannel of one controller: a bounded queue of messages to it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ QUEUE_BYTES = 8 << 20
 
 
 class Session:
-    """`role` is None until the controller's first MasterArbitrationUpdate was accepted; `peer` is the
-    connection that it came by."""
+    """Stream of a controller, whose connection is `peer`.
+
+    `role` is None until its first MasterArbitrationUpdate was accepted.
+    """
 
     def __init__(self, peer: str = "") -> None:
         self.peer = peer
         self.role: str | None = None
-        self.dropped = 0  # messages that a slow controller did not take in time
+        self.dropped = 0  # messages dropped because the controller was slow
         self._queue: deque[p4runtime_pb2.StreamMessageResponse] = deque()
         self._bytes = 0  # of the messages in the queue
         self._changed = threading.Condition()
         self._closed = False
 
     def send(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
-        """Queues a message. When the queue is full, all but arbitration is dropped and counted; a
-        controller that does not take even those is cut off."""
+        """Queue a message.
+
+        If the queue is full, all but arbitration is dropped and counted. A controller that does not take even
+        those is disconnected.
+        """
         with self._changed:
             if self._is_full() and not message.HasField("arbitration"):
                 self.dropped += 1
@@ -41,18 +46,18 @@ class Session:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Ends `messages`, after what is queued."""
+        """End `messages` after those that are queued."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def wait_for_room(self) -> None:
-        """Returns when the queue has room for an answer, or the session is closed."""
+        """Wait until the queue has space for an answer, or the session is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or not self._is_full())
 
     def messages(self) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
-        """Yield what was sent, as it comes, until `close`."""
+        """Yield the sent messages as they come, until `close`."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._closed)

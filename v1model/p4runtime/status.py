@@ -1,4 +1,4 @@
-"""Errors as gRPC carries them (P4Runtime 1.4, "Error Reporting Messages")."""
+"""Errors in gRPC's form (P4Runtime 1.4, "Error Reporting Messages")."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from v1model.dataplane import DataPlaneError
 
-# gRPC clients refuse more metadata than 8 KiB unless told otherwise; binary metadata may travel in
-# base64, and there are other fields.
+# gRPC clients refuse more metadata than 8 KiB by default; binary metadata may travel in base64, and there are
+# other fields.
 MAX_DETAILS_BYTES = 5500
 MIN_DETAIL_BYTES = len("type.googleapis.com/p4.v1.Error")  # each has at least its type's name
 SPACE = "v1model"
-MAX_ECHO_BYTES = 1024  # of a stream message that failed, in the error that says so
+MAX_ECHO_BYTES = 1024  # of a failed stream message, repeated in its error
 
 
 def grpc_code(error: DataPlaneError) -> grpc.StatusCode:
@@ -31,7 +31,7 @@ def canonical_code(error: DataPlaneError) -> int:
 
 
 def write_status(results: Sequence[DataPlaneError | None]) -> status_pb2.Status | None:
-    """Return the status of a batch: None if all is well, else one p4.v1.Error for each update."""
+    """Return the status of a batch: None on success, else one p4.v1.Error for each update."""
     failed = [(index, error) for index, error in enumerate(results) if error]
     if not failed:
         return None
@@ -53,7 +53,7 @@ def write_status(results: Sequence[DataPlaneError | None]) -> status_pb2.Status 
 def stream_error(
     error: DataPlaneError, request: p4runtime_pb2.StreamMessageRequest
 ) -> p4runtime_pb2.StreamMessageResponse:
-    """Return what a controller learns of a stream message that failed."""
+    """Return the error message to a controller for a stream message that failed."""
     response = p4runtime_pb2.StreamMessageResponse()
     response.error.canonical_code = canonical_code(error)
     response.error.message = str(error)

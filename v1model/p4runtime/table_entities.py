@@ -1,4 +1,4 @@
-"""Table entries and what hangs on them: default entries, direct counters and direct meters."""
+"""Table entries with their default entries, direct counters and direct meters."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def entry_key(entry: TableEntry) -> EntryKey:
-    """Return what identifies an entry among all tables'."""
+    """Return a key that identifies an entry among all tables."""
     return entry.table, entry.matches, entry.priority
 
 
 class TableHandler:
-    """p4.v1.TableEntry."""
+    """Handler of p4.v1.TableEntry."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane, action_sets: ActionSets) -> None:
         self._schema, self._data_plane, self._action_sets = schema, data_plane, action_sets
@@ -98,7 +98,7 @@ class TableHandler:
         else:
             found = self._data_plane.find(key)
             entry = _replaced(found, message.idle_timeout_ns)
-            # With metadata too: the data plane is not to delete or modify such an entry by itself.
+            # With metadata too, so that the data plane does not delete or modify such an entry by itself.
             if entry != found or message.metadata or message.controller_metadata:
                 self._data_plane.modify(entry)
         self._remember(entry, message)
@@ -144,7 +144,7 @@ class TableHandler:
     def _with_action(
         self, table: TableTranslator, key: TableEntry, message: p4runtime_pb2.TableEntry
     ) -> TableEntry:
-        """`key` with the action, member or group that `message` gives."""
+        """Return `key` with the action, member or group of `message`."""
         kind = message.action.WhichOneof("type")
         idle_timeout_ns = message.idle_timeout_ns
         if not table.is_indirect:
@@ -208,8 +208,10 @@ class TableHandler:
     def select(
         self, table: TableTranslator, message: p4runtime_pb2.TableEntry
     ) -> Iterator[TableEntry | None]:
-        """Yield the entries that a (wildcard) read or a direct counter's or meter's entry names; None for
-        each entry of the table that it does not."""
+        """Yield the entries that a (wildcard) read, or a direct counter's or meter's entry, names.
+
+        For each other entry of the table it yields None.
+        """
         found: Iterable[TableEntry]
         wanted: Matches | None = None
         if message.match and (message.priority or not table.needs_priority):
@@ -230,7 +232,7 @@ class TableHandler:
     def _has_attributes(
         self, table: TableTranslator, entry: TableEntry, message: p4runtime_pb2.TableEntry
     ) -> bool:
-        """Whether an entry has the priority, action and metadata that a read names."""
+        """Return whether an entry has the priority, action and metadata that a read names."""
         action_id = message.action.action.action_id
         if message.priority and entry.priority != message.priority:
             return False
@@ -242,7 +244,7 @@ class TableHandler:
     def encode_identity(
         self, table: TableTranslator, entry: TableEntry, message: p4runtime_pb2.TableEntry
     ) -> None:
-        """Key, cookies and idle timeout: what an IdleTimeoutNotification tells of an entry."""
+        """Write key, cookies and idle timeout, which an IdleTimeoutNotification has of an entry."""
         table.encode_key(entry, message)
         if self._cookies and (cookies := self._cookies.get(entry_key(entry))):
             message.controller_metadata, message.metadata = cookies

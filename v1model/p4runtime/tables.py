@@ -1,6 +1,6 @@
-"""Table entries on the wire (p4.v1.TableEntry) to `dataplane.TableEntry` and back.
+"""Translation of table entries on the wire (p4.v1.TableEntry) to `dataplane.TableEntry` and back.
 
-One translator for each table, built once when a pipeline is set, so that a write costs no look-ups
+There is one translator for each table, built once when a pipeline is set, so that a write costs no look-ups
 in the P4Info.
 """
 
@@ -29,7 +29,7 @@ _DEFAULT_SCOPES = (p4info_pb2.ActionRef.TABLE_AND_DEFAULT, p4info_pb2.ActionRef.
 
 
 class TableTranslator:
-    """What the server knows of one table."""
+    """Translator of one table's entries."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class TableTranslator:
         self.is_indirect = bool(info.implementation_id)
         self.has_idle_timeout = info.idle_timeout_behavior == p4info_pb2.Table.NOTIFY_CONTROL
         self.default_is_const = bool(info.const_default_action_id)
-        self.has_direct_counter = self.has_direct_meter = False  # the schema knows, when it is complete
+        self.has_direct_counter = self.has_direct_meter = False  # set by the schema when it is complete
         self.profile: ProfileInfo | None = None
-        self.references: References | None = None  # where its entries refer to others, or others to them
+        self.references: References | None = None  # set if its entries refer to others, or others to them
         self._keys = KeyTranslator(f"table {self.name}", info.match_fields, table.keys, codecs)
         self.fields = self._keys.fields
         self.needs_priority = any(field.needs_priority for field in self.fields)
@@ -61,7 +61,10 @@ class TableTranslator:
         self._default_actions = {ref.id for ref in info.action_refs if ref.scope in _DEFAULT_SCOPES}
 
     def as_wire(self) -> WireTable | None:
-        """Without actions whose arguments are translated. None: a key is, or entries can't be written."""
+        """Return the table for the data plane's writer, without actions whose arguments are translated.
+
+        It is None if a key is translated or if entries need other checks.
+        """
         if (
             self.is_const
             or self.is_indirect
@@ -87,8 +90,7 @@ class TableTranslator:
         )
 
     def check_restriction(self, entry: TableEntry) -> None:
-        """Raises INVALID_ARGUMENT if an entry does not satisfy the table's @entry_restriction, or
-        the @refers_to of its keys."""
+        """Raise INVALID_ARGUMENT if an entry violates its @entry_restriction or a key's @refers_to."""
         if self.references is not None:
             self.references.check_keys(entry)
         if self._restriction is None:
@@ -102,7 +104,7 @@ class TableTranslator:
     # --- wire to data plane
 
     def decode_key(self, message: p4runtime_pb2.TableEntry) -> tuple[Matches, int]:
-        """Matches and priority, checked: what identifies an entry."""
+        """Return matches and priority, which identify an entry, after checking them."""
         priority = message.priority
         if self.needs_priority != (priority > 0):
             rule = (
@@ -118,7 +120,7 @@ class TableTranslator:
         return self._keys.decode(messages)
 
     def decode_action(self, message: p4runtime_pb2.Action, *, as_default: bool = False) -> ir.ActionCall:
-        """Return an action of this table, in the scope where it is allowed."""
+        """Return an action of this table, if it is allowed in an entry or (`as_default`) as the default."""
         action = self._actions.get(message.action_id)
         if action is None:
             raise self._invalid(f"action id 0x{message.action_id:08x} is none of its actions")
@@ -133,7 +135,7 @@ class TableTranslator:
     # --- data plane to wire
 
     def encode_key(self, entry: TableEntry, message: p4runtime_pb2.TableEntry) -> None:
-        """Fills table id, matches and priority."""
+        """Write table id, matches and priority into `message`."""
         message.table_id = self.id
         self._keys.encode(entry.matches, message.match)
         if entry.priority:
@@ -143,7 +145,7 @@ class TableTranslator:
         self._actions_by_name[call.action].encode(call, message)
 
     def action_id(self, call: ir.ActionCall | None) -> int:
-        """0 for no action."""
+        """Return the id of an action, 0 for None."""
         return self._actions_by_name[call.action].id if call else 0
 
     def _invalid(self, reason: str) -> DataPlaneError:

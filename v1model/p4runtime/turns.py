@@ -1,4 +1,4 @@
-"""Whose piece of work is next: primaries' first, then each connection's in turn."""
+"""Order of pieces of work: primaries' first, then each connection's in turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_PEERS = 1024  # whose last turns are remembered
+MAX_PEERS = 1024  # number of connections whose last turns are stored
 
 
 @dataclass(slots=True, eq=False)
@@ -23,8 +23,10 @@ class _Waiter:
 
 
 class Turns:
-    """A lock for pieces of long requests. Who gets it next is a primary, or else whoever comes from the
-    connection whose last turn is longest ago."""
+    """Lock for pieces of long requests.
+
+    A waiting primary gets it first, else the connection whose last turn is longest ago.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,7 +37,7 @@ class Turns:
 
     @contextmanager
     def turn(self, peer: str, *, is_primary: bool) -> Iterator[None]:
-        """Waits for a turn, and holds it."""
+        """Wait for a turn, and hold it during the block."""
         with self._lock:
             waiter = None
             if self._busy:

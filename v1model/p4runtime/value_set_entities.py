@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ValueSetHandler:
-    """p4.v1.ValueSetEntry: all members of a value set at once."""
+    """Handler of p4.v1.ValueSetEntry, which has all members of a value set at once."""
 
     def __init__(self, schema: Schema, data_plane: DataPlane) -> None:
         self._schema, self._data_plane = schema, data_plane

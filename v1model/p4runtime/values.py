@@ -1,7 +1,7 @@
-"""P4Runtime's bytestrings (P4Runtime 1.4, "Bytestrings") to ints and back.
+"""Translation of P4Runtime's bytestrings (P4Runtime 1.4, "Bytestrings") to ints and back.
 
-A codec is chosen once for a field, parameter or packet-metadata member, from its P4Info: plain
-bit<W>, or a `type` with @p4runtime_translation to another width or to strings.
+A codec is chosen once for a field, parameter or packet-metadata member, from its P4Info. It is for plain
+bit<W>, or for a `type` with @p4runtime_translation to another width or to strings.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 MAX_WIDTH = 65_536  # a varbit's
-MAX_DATA_PARTS = 65_536  # of all types of P4Data in a P4Info: fields, members of enums, structs in structs
+MAX_DATA_PARTS = 65_536  # fields, members of enums and so on of all types of P4Data in a P4Info
 
 
 class Codec(Protocol):
-    """Between a value on the wire and the data plane's int."""
+    """Codec between a value on the wire and the data plane's int."""
 
     width: int
 
@@ -28,7 +28,7 @@ class Codec(Protocol):
 
 
 def encode_uint(value: int) -> bytes:
-    """Return the shortest big-endian string that holds `value`; zero is one byte. ValueError below 0."""
+    """Return the shortest big-endian string of `value`; zero is one byte. Raises ValueError below 0."""
     if value < 0:
         raise ValueError(f"{value} is below 0, and its type has no sign")
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
@@ -41,7 +41,7 @@ def encode_int(value: int) -> bytes:
 
 
 class BitsCodec:
-    """bit<width>: any length is accepted as long as the value fits, the shortest one is produced."""
+    """Codec of bit<width>: it accepts any length if the value fits, and produces the shortest."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -56,7 +56,7 @@ class BitsCodec:
 
 
 class SignedCodec:
-    """int<width>, two's complement: only in P4Data (registers, digests)."""
+    """Codec of int<width>, two's complement, only in P4Data (registers, digests)."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -69,13 +69,16 @@ class SignedCodec:
         return value
 
     def encode(self, value: int) -> bytes:
-        """`value` may also be the bit pattern that the data plane holds."""
+        """Return the bytes of `value`, which may also be the bit pattern that the data plane holds."""
         return encode_int(value - (1 << self.width) if value >> self.width - 1 > 0 else value)
 
 
 class StringCodec:
-    """@p4runtime_translation to `string`: a decimal numeral stands for its number, so that ports can
-    be named "3"; any other string gets the highest number of the field that is still free."""
+    """Codec of @p4runtime_translation to `string`.
+
+    A decimal numeral stands for its number, so that ports can be named "3". Any other string gets the highest
+    free number of the field.
+    """
 
     MAX_LENGTH = 256
 
@@ -106,7 +109,7 @@ class StringCodec:
         return value
 
     def _allocate(self, text: str) -> None:
-        # Half of the numbers stay for numerals.
+        # Half of the numbers are reserved for numerals.
         if len(self._names) >= max(1, 1 << self.width >> 1) or len(self._names) >= 1 << 16:
             raise DataPlaneError("RESOURCE_EXHAUSTED", f"no number left in bit<{self.width}> for {text!r}")
         value = (1 << self.width) - 1 - len(self._names)
@@ -114,7 +117,7 @@ class StringCodec:
 
 
 class TranslatedCodec(BitsCodec):
-    """@p4runtime_translation to bit<sdn_width>: numbers keep their value, so they must fit both."""
+    """Codec of @p4runtime_translation to bit<sdn_width>: numbers keep their value, so they must fit both."""
 
     def __init__(self, width: int, sdn_width: int) -> None:
         super().__init__(min(width, sdn_width))
@@ -134,15 +137,17 @@ class CodecFactory:
         self._parts_left = MAX_DATA_PARTS
 
     def count_parts(self, count: int) -> None:
-        """Types of P4Data have so many more parts. Raises DataPlaneError if they are too many: a few types
-        inside one another, twice each, would have more than any machine has room for."""
+        """Count `count` more parts in types of P4Data; raises DataPlaneError if there are too many.
+
+        A few nested types with two members of the next could otherwise take all memory.
+        """
         self._parts_left -= count
         if self._parts_left < 0:
             message = f"the P4Info's types of data have more than {MAX_DATA_PARTS} parts"
             raise DataPlaneError("INVALID_ARGUMENT", message)
 
     def codec(self, width: int, type_name: str) -> Codec:
-        """For a data plane value of `width` bits whose P4Info says `type_name` ("" if none)."""
+        """Return the codec of a `width`-bit value of the data plane with P4Info's `type_name` ("": none)."""
         check_width(width)
         if not type_name or type_name not in self._new_types:
             return BitsCodec(width)

@@ -1,1 +1,1 @@
-"""A playground in a browser: a P4 program, its entries, packets, and each packet's way through it."""
+"""Playground in a browser: a P4 program, its entries, packets, and each packet's way through it."""

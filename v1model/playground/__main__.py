@@ -17,7 +17,7 @@ OK, FAILURE = 0, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serves until it is interrupted; 1 if the port is in use."""
+    """Serve until interrupted; returns 1 if the port is in use."""
     parser = argparse.ArgumentParser(prog="weir-playground", description=__doc__)
     parser.add_argument("--port", type=int, default=0, metavar="N", help="of 127.0.0.1 (default: a free one)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")

@@ -1,4 +1,4 @@
-"""What a playground holds, as one file: the program, entries, registers, other commands and packets."""
+"""Document of a playground, as one file: the program, entries, registers, other commands and packets."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ MAX_DOCUMENT_BYTES = 2 << 20
 MAX_PROGRAM_CHARACTERS = 1 << 20
 MAX_COMMANDS = 4096  # entries, registers and others
 MAX_PACKETS = 64
-MAX_TEXT_CHARACTERS = 140_000  # of a command or a packet: 64 KiB in hex
+MAX_TEXT_CHARACTERS = 140_000  # in a command or a packet: 64 KiB in hex
 MAX_TIME_US = 1 << 47
 
 
 class DocumentError(Exception):
-    """A file that is no playground, or a larger one than is run."""
+    """A file is no playground, or too large to run."""
 
 
 @dataclass(frozen=True)
 class PacketText:
-    """A packet as it is written (packet_text.py), the port by which it comes in, and when."""
+    """Packet as text (packet_text.py), with the port by which it comes in and the time."""
 
     text: str
     port: int
@@ -29,7 +29,7 @@ class PacketText:
 
 @dataclass(frozen=True)
 class Document:
-    """`commands` are simple_switch_CLI's, one a text."""
+    """Document; `commands` are simple_switch_CLI's, one in each text."""
 
     program: str
     commands: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Document:
 
 
 def decode(given: Any) -> Document:
-    """Return the document that a parsed JSON value is; raises DocumentError."""
+    """Return the document of a parsed JSON value; raises DocumentError."""
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise DocumentError(f"this is no playground: its format must be {FORMAT!r}")
     program = _text(given.get("program"), "the program", MAX_PROGRAM_CHARACTERS)

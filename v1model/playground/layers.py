@@ -1,4 +1,4 @@
-"""Bytes of well-known layers, with what follows from others filled in: types, lengths and checksums."""
+"""Bytes of well-known layers; types, lengths and checksums are filled in."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ Value = str | bytes | int
 
 
 class LayerError(Exception):
-    """A layer or field that does not exist, or a value that does not fit."""
+    """A layer or field does not exist, or a value does not fit."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """`bits` of the field; `kind` how a text is read: number, mac, ipv4, ipv6. `default` None: it follows
-    from the layers behind this one."""
+    """Field of `bits` bits. `kind` is the form of its text: number, mac, ipv4, ipv6.
+
+    A `default` of None means that it follows from the layers behind this one.
+    """
 
     name: str
     bits: int
@@ -29,7 +31,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer's name and the fields that are given."""
+    """Name of a layer and its given fields."""
 
     name: str
     values: dict[str, Value]
@@ -74,7 +76,7 @@ _PROTOCOLS = {"ICMP": 1, "IP": 4, "TCP": 6, "UDP": 17, "IPv6": 41}
 
 
 def build(parts: Sequence[Layer | bytes]) -> bytes:
-    """Return the bytes of layers and payloads, one inside the other; raises LayerError."""
+    """Return the bytes of nested layers and payloads; raises LayerError."""
     inside, above = b"", ""
     for position in range(len(parts) - 1, -1, -1):
         part = parts[position]
@@ -106,7 +108,7 @@ def _build_layer(layer: Layer, above: str, inside: bytes, outer: Layer | None) -
 
 
 def _fill_in(name: str, numbers: dict[str, int], above: str, inside_bytes: int) -> None:
-    """What follows from the layers behind: -1 stands for what is not given."""
+    """Fill in fields that follow from the layers behind, which are marked by -1."""
     header_bytes = sum(field.bits for field in LAYERS[name]) // 8
     follows = {
         "type": _ETHERTYPES.get(above, 0x9000),

@@ -1,4 +1,4 @@
-"""Packets as text: hex digits, or Scapy's notation, of which nothing is evaluated but layers and constants.
+"""Packets as text: hex digits, or Scapy's notation; only layers and constants are evaluated.
 
 Ether(dst="02:00:00:00:00:01") / IP(dst="10.0.0.2", ttl=3) / UDP(dport=7) / "payload" / (b"x" * 20)
 """
@@ -9,16 +9,16 @@ import ast
 
 from v1model.playground.layers import LAYERS, Layer, LayerError, build
 
-MAX_BYTES = 65_550  # the longest frame that the switch takes, with some to spare
+MAX_BYTES = 65_550  # a little more than the switch's longest frame
 MAX_LAYERS = 32
 
 
 class PacketTextError(Exception):
-    """A text that is no packet."""
+    """A text is no packet."""
 
 
 def packet_bytes(text: str) -> bytes:
-    """Return the frame that a text stands for; raises PacketTextError."""
+    """Return the frame of a text; raises PacketTextError."""
     digits = "".join(text.split()).removeprefix("0x").replace(":", "")
     try:
         frame = bytes.fromhex(digits)
@@ -46,7 +46,7 @@ def _from_expression(text: str) -> bytes:
 
 
 def _parts(node: ast.expr) -> list[Layer | bytes]:
-    """The layers and payloads between slashes."""
+    """Return the layers and payloads between slashes."""
     parts: list[Layer | bytes] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         parts.append(_part(node.right))

@@ -1,4 +1,4 @@
-"""Packets of a pcap file, as a document has them."""
+"""Conversion of a pcap file's packets to those of a document."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _HEADER_BYTES, _RECORD_BYTES, _ETHERNET = 24, 16, 1
 
 
 def packets_of_pcap(content: bytes) -> bytes:
-    """Return the first packets of a pcap file as JSON, {"packets": [{"text": hex, "port": 0, "time_us": 0}]},
-    with times from the first packet on; or {"error": ...}."""
+    """Return the first packets of a pcap file as JSON, or {"error": ...}.
+
+    The form is {"packets": [{"text": hex, "port": 0, "time_us": 0}]}, with times since the first packet.
+    """
     for order in "<>":
         if len(content) >= _HEADER_BYTES and struct.unpack_from(f"{order}I", content)[0] in _MAGIC:
             return _read(content, order)

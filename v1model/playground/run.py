@@ -1,6 +1,6 @@
-"""Runs a document: compiles its program, does its commands, sends its packets, and tells what happened.
+"""Running of a document: compiles its program, does its commands, sends its packets, returns what happened.
 
-This is done in a process of its own with limits (`run`), because programs and documents come from others.
+This happens in a process of its own with limits (`run`), because programs and documents come from others.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ MAX_DURATION_S = 120.0
 MAX_MEMORY_BYTES = 4 << 30
 MAX_PREPROCESSED_BYTES = 8 << 20
 MAX_ANSWER_BYTES = 32 << 20
-MAX_CELLS = 64  # shown of a register or counter: the first
-MAX_EVENTS = 2000  # of a packet
-MAX_OUTCOMES_SHOWN = 16  # of a packet, the first
+MAX_CELLS = 64  # number of first cells shown of a register or counter
+MAX_EVENTS = 2000  # shown of a packet
+MAX_OUTCOMES_SHOWN = 16  # of a packet
 _INCLUDE = re.compile(r"(?:#|%:)(?:\s|/\*.*?\*/)*+(include\w*|import|embed)\b(.*)")
 _ALLOWED = re.compile(r"[ \t]*<(?:core|v1model)\.p4>[ \t]*(?://.*|/\*.*)?\r?")
 _MARKER = re.compile(r'^# \d+ "([^"\n]*)"', re.MULTILINE)
@@ -59,7 +59,7 @@ _CODE = "from v1model.playground.run import main; main()"
 
 
 def run(document: bytes) -> bytes:
-    """Return what `run_document` says of a document as JSON, or why it says nothing, as {"failure": ...}."""
+    """Return the JSON of `run_document` for a document, or the reason for having none: {"failure": ...}."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _CODE],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
@@ -88,7 +88,7 @@ def _failure(message: str) -> bytes:
 
 
 def main() -> None:
-    """Runs the document on standard input within the limits; the answer goes to standard output."""
+    """Run the document on standard input within the limits, and print the answer."""
     for limit, value in ((resource.RLIMIT_CPU, MAX_CPU_S), (resource.RLIMIT_AS, MAX_MEMORY_BYTES)):
         resource.setrlimit(limit, (value, value if limit != resource.RLIMIT_CPU else value + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -102,9 +102,12 @@ def main() -> None:
 
 
 def run_document(document: Document) -> dict[str, Any]:
-    """{"problems": errors and warnings of the program, "program": its tables and the like or None,
+    """Return what happened with a document as a dict for JSON.
+
+    {"problems": errors and warnings of the program, "program": its tables and so on or None,
     "commands": [{"index", "error" or "said"}],
-    "packets": [{"error"} or {"frame", "trace", "outputs", "outcomes", "state"}]}."""
+    "packets": [{"error"} or {"frame", "trace", "outputs", "outcomes", "state"}]}
+    """
     answer: dict[str, Any] = {"problems": [], "program": None, "commands": [], "packets": []}
     try:
         compiled = _compile(document.program)
@@ -122,8 +125,11 @@ def run_document(document: Document) -> dict[str, Any]:
 
 
 def _compile(text: str) -> CompiledProgram:
-    """Nothing but core.p4 and v1model.p4 is included: files of this machine are not for a program's author.
-    What looks like another include is refused before the preprocessor sees it; what it opened is checked."""
+    """Compile a program that includes nothing but core.p4 and v1model.p4.
+
+    Authors of programs must not read files of this machine. Anything that looks like another include is
+    refused before the preprocessor sees it, and the files that it opened are checked.
+    """
     for match in _INCLUDE.finditer(text.replace("\\\r\n", "").replace("\\\n", "")):
         if match[1] != "include" or not _ALLOWED.fullmatch(match[2]):
             raise _other_file(match[2].strip())
@@ -160,7 +166,7 @@ def _problem(severity: str, found: CompileError | CompileWarning) -> dict[str, A
 
 
 def _description(program: Program) -> dict[str, Any]:
-    """What can be filled in: tables with keys and actions, registers, counters."""
+    """Return the names that a document can use: tables with keys and actions, registers, headers."""
     params = {action.name: action.params for action in program.actions}
     return {
         "tables": [
@@ -196,7 +202,7 @@ def _command(switch: Switch, document: Document) -> list[dict[str, Any]]:
 
 
 def _send(switch: Switch, document: Document) -> list[dict[str, Any]]:
-    """Each packet at its time, in the order of the document; what waits in queues leaves in between."""
+    """Send each packet at its time, in the order of the document; packets in queues leave in between."""
     answers: list[dict[str, Any]] = []
     for packet in document.packets:
         try:
@@ -250,7 +256,7 @@ def _event(event: TraceEvent) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """JSON has no bytes, and JavaScript no integers beyond 53 bits."""
+    """Return a value for JSON: bytes in hex, and integers beyond JavaScript's 53 bits as strings."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):
@@ -261,7 +267,7 @@ def _plain(value: object) -> object:
 
 
 def _state(switch: Switch) -> dict[str, dict[str, object]]:
-    """Cells that are not 0, of the first of each register and counter: {name: {index: value}}."""
+    """Return the nonzero ones of the first cells of registers and counters: {name: {index: value}}."""
     found: dict[str, dict[str, object]] = {}
     for instance in switch.program.externs:
         cells = _cells(switch, instance)

@@ -1,7 +1,7 @@
-"""The playground's web server: a page and its files, and documents that it runs; for this machine only.
+"""Web server of the playground, for this machine only: its page and files, and the running of documents.
 
-Every path begins with a token that only who started it knows. A request from another page of the same browser
-has no token; one that names another host, as a rebound name does, is refused.
+Every path begins with a token that only the user who started it knows. A request from another page of the
+same browser has no token. A request that names another host, as a rebound name does, is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILES = {
     "style.css": ("style.css", "text/css; charset=utf-8"),
     "example.json": ("example.json", "application/json"),
 }
-MAX_CONNECTIONS = 32  # one more is closed
+MAX_CONNECTIONS = 32  # further ones are closed
 MAX_RUNNING = 2  # documents at once
 MAX_WAIT_S = 30.0
 REQUEST_TIMEOUT_S = 20.0
@@ -42,7 +42,7 @@ _HEADERS = {
 
 
 class PlaygroundServer(BoundedThreads, HTTPServer):
-    """Listens at 127.0.0.1; `port` 0 takes a free one. `url` has the token."""
+    """Server at 127.0.0.1; `port` 0 takes a free port. `url` has the token."""
 
     max_connections = MAX_CONNECTIONS
 
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, answer, "application/json")
 
     def _name(self) -> str | None:
-        """What is asked for, None without the token or at another host's name."""
+        """Return the name of the requested file, None without the token or with another host's name."""
         host = self.headers.get("Host", "")
         if host not in (f"127.0.0.1:{self.server.server_port}", f"localhost:{self.server.server_port}"):
             return None
@@ -116,4 +116,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: paths hold the token."""
+        """Log nothing: paths have the token."""

@@ -1,1 +1,1 @@
-"""A switch somewhere else, over P4Runtime: as a data plane, and by simple_switch_CLI's commands."""
+"""A remote switch over P4Runtime: as a data plane, and by simple_switch_CLI's commands."""

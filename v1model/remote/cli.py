@@ -38,7 +38,7 @@ PROMPT = "RuntimeCmd: "
 
 
 class DataPlaneCommands:
-    """One line at a time. Raises ValueError or DataPlaneError with what is wrong."""
+    """Commands of simple_switch_CLI, one line at a time. Raises ValueError or DataPlaneError."""
 
     def __init__(
         self,
@@ -48,8 +48,11 @@ class DataPlaneCommands:
         handles: SwitchHandles | None = None,
         more: Mapping[str, Command] | None = None,
     ) -> None:
-        """`nodes`, `handles`: of a switch that keeps its multicast nodes and the handles of its entries;
-        `more`: other commands by name."""
+        """Make the commands; `more` has others by name.
+
+        `nodes` and `handles` are those of a switch that stores its multicast nodes and the handles of its
+        entries.
+        """
         self._say = say
         tables = TableCommands(data_plane, say, handles or SessionHandles(data_plane))
         # The commands use no more of a data plane than RemoteDataPlane has.
@@ -88,16 +91,18 @@ class DataPlaneCommands:
 
 
 class Commands:
-    """The same for a switch behind P4Runtime, whose program may change: then handles count anew. Raises
-    CompileError and OSError, too."""
+    """Commands for a switch behind P4Runtime, whose program may change: then handles count from 0 again.
+
+    Raises CompileError and OSError, too.
+    """
 
     def __init__(self, session: Session, source: Path | None, say: Callable[[str], None]) -> None:
-        """`source`: the switch's program where the switch can't tell."""
+        """Connect to the switch; `source` is its program, if the switch can't give it."""
         self._session, self._source, self._say = session, source, say
         self._load()
 
     def _load(self) -> None:
-        """Learn what the switch runs."""
+        """Read the program that the switch runs."""
         program, schema = running_program(self._session, self._source)
         data_plane, calls = RemoteDataPlane(self._session, program, schema), OwnCalls(self._session)
         device = DeviceCommands(self._session, data_plane, calls, self._say, self._load)
@@ -110,7 +115,7 @@ class Commands:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: every command was done; 1: one was not, the others were."""
+    """Run the commands; returns 0 if every command succeeded, 1 if one failed."""
     options = _options(arguments)
     try:
         if options.thrift_port is not None:
@@ -151,7 +156,7 @@ def _run(commands: Commands, lines: Iterable[str], *, is_script: bool = False) -
 
 
 def _lines() -> Iterable[str]:
-    """Standard input, with a prompt for whoever types."""
+    """Yield the lines of standard input, with a prompt on a terminal."""
     if not sys.stdin.isatty():
         yield from sys.stdin
         return

@@ -1,4 +1,4 @@
-"""A switch behind P4Runtime as a `dataplane.DataPlane`, as far as simple_switch_CLI's commands use one."""
+"""A switch behind P4Runtime as a `dataplane.DataPlane`, as far as simple_switch_CLI's commands need it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ INSERT, MODIFY, DELETE = (
 
 
 def running_program(session: Session, source: Path | None) -> tuple[Program, Schema]:
-    """Return the switch's program: from its device config, or from the P4 file `source` for a switch whose
-    device config is not ours (BMv2). Raises DataPlaneError or CompileError."""
+    """Return the switch's program, from its device config or from the P4 file `source`.
+
+    `source` is for switches with a device config of another kind (BMv2). Raises DataPlaneError or
+    CompileError.
+    """
     config = session.pipeline()
     if source is not None:
         program = lower(load(source), str(source), has_custom_externs=True)
@@ -53,17 +56,17 @@ def running_program(session: Session, source: Path | None) -> tuple[Program, Sch
 
 
 class RemoteDataPlane:
-    """Every call is a request. Errors are DataPlaneError."""
+    """Data plane in which every call is a request. Errors are DataPlaneError."""
 
     def __init__(self, session: Session, program: Program, schema: Schema) -> None:
         self._session, self.program, self._schema = session, program, schema
 
     def statistics(self) -> dict[str, Any]:
-        """Return what the switch counted, of its ports and of packets that it dropped."""
+        """Return the switch's counts of its ports and of dropped packets."""
         return self._session.statistics()
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Do as `Switch.limit_queues`."""
+        """Limit queues, see `Switch.limit_queues`."""
         self._session.limit_queues(limits, port, priority)
 
     # --- tables
@@ -98,7 +101,7 @@ class RemoteDataPlane:
         return self._entries(name, entity)
 
     def find(self, entry: TableEntry) -> TableEntry:
-        """Return the entry with the same matches and priority, as it is now."""
+        """Return the current entry with the same matches and priority."""
         table = next(table for table in self.program.tables if table.name == entry.table)
         wanted = entry_key(table, entry.matches, entry.priority)
         entity = self._entity(TableEntry(entry.table, entry.matches, None, entry.priority))
@@ -108,7 +111,7 @@ class RemoteDataPlane:
         raise DataPlaneError("NOT_FOUND", f"table {entry.table} has no such entry any more")
 
     def _entries(self, name: str, entity: p4runtime_pb2.Entity) -> Iterator[TableEntry]:
-        """Read entries of a table. The default entry is left out."""
+        """Read entries of a table, without the default entry."""
         table = self._schema.tables_by_name[name]
         for read in self._session.read(entity):
             message = read.table_entry
@@ -125,7 +128,7 @@ class RemoteDataPlane:
             yield TableEntry(name, matches, action, priority, member, group, timeout_ns, message.is_const)
 
     def default(self, name: str) -> ActionCall | None:
-        """Return the default action; None if the switch does not say what it is."""
+        """Return the default action; None if the switch does not give it."""
         table, entity = self._schema.tables_by_name[name], p4runtime_pb2.Entity()
         entity.table_entry.table_id, entity.table_entry.is_default_action = table.id, True
         for read in self._session.read(entity):

@@ -1,4 +1,4 @@
-"""simple_switch_CLI's commands about the switch as a whole: its program, ports, hashes and time."""
+"""Commands of simple_switch_CLI about the switch as a whole: its program, ports, hashes and time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CRC16 = StructOf((I16, I16, I16, BOOL, BOOL))
 CRC32 = StructOf((I32, I32, I32, BOOL, BOOL))
 CRC16_BITS = 16
 _CONTEXT = (I32, 0)
-# Commands that there is nothing for, with the reason or what to use instead.
+# Commands without a counterpart, with the reason or an alternative.
 REFUSED = {
     "port_add": "start weir-switch with -i PORT@INTERFACE, or add it by Thrift (--thrift-port)",
     "port_remove": "take the interface down, or remove it by Thrift (--thrift-port)",
@@ -40,7 +40,7 @@ REFUSED = {
 
 
 class DeviceCommands:
-    """`reload` is called when the program has changed."""
+    """Commands about the switch; `reload` is called when the program has changed."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class DeviceCommands:
         self._say(f"program: {self._data_plane.program.name}")
 
     def _load(self, words: Sequence[str]) -> None:
-        """load_new_config_file FILE: a device config that swap_configs brings into use."""
+        """Run load_new_config_file FILE: load a device config, which swap_configs puts into use."""
         data = Path(words[0]).read_bytes()
         sent = DeviceConfig.decode(data)
         program = lower(load_text(sent.source, sent.name), sent.name, has_custom_externs=True)
@@ -94,7 +94,7 @@ class DeviceCommands:
         self._reload()
 
     def _reset(self, _: Sequence[str]) -> None:
-        """All entries, counters, registers and groups, as after the program was loaded."""
+        """Run reset_state: reset entries, counters, registers and groups to those after loading."""
         self._calls("standard:bm_reset_state")
         self._reload()
 
@@ -102,7 +102,7 @@ class DeviceCommands:
         Path(words[0]).write_bytes(self._session.pipeline().p4_device_config)
 
     def _set_crc(self, bits: int, words: Sequence[str]) -> None:
-        """set_crc16_parameters CALCULATION POLYNOMIAL INITIAL FINAL_XOR REFLECT_DATA REFLECT_REMAINDER"""
+        """Run set_crcN_parameters CALCULATION POLYNOMIAL INITIAL FINAL_XOR REFLECT_DATA REFLECT_REMAINDER."""
         numbers = [_signed(parse_number(word), bits) for word in words[1:4]]
         flags = [_flag(word) for word in words[4:6]]
         kind = (CRC16 if bits == CRC16_BITS else CRC32, (*numbers, *flags))
@@ -113,7 +113,7 @@ class DeviceCommands:
 
 
 def _signed(value: int, bits: int) -> int:
-    """A number of so many bits as Thrift's signed ones."""
+    """Return a number of `bits` bits as one of Thrift's signed numbers."""
     if not 0 <= value < 1 << bits:
         raise ValueError(f"{value:#x} has more than {bits} bits")
     return value - (1 << bits) if value >> bits - 1 else value

@@ -1,4 +1,4 @@
-"""simple_switch_CLI's commands for counters and meters, which may be a table's own: then handles count."""
+"""Commands of simple_switch_CLI for counters and meters; direct ones are indexed by entries' handles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CounterAndMeterCommands:
-    """Counters and meters that are no table's own go to the commands of `switch`."""
+    """Commands for direct counters and meters; others go to the commands of `switch`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class CounterAndMeterCommands:
         self._say(f"{counter.name}[{words[1]}] = {value.packets} packets, {value.bytes} bytes")
 
     def _write_counter(self, words: Sequence[str]) -> None:
-        """counter_write COUNTER INDEX PACKETS BYTES"""
+        """Run counter_write COUNTER INDEX PACKETS BYTES."""
         counter = self._extern("counter", words[0])
         if counter.kind == "counter":
             self._switch.run("counter_write", words)
@@ -56,7 +56,7 @@ class CounterAndMeterCommands:
         self._data_plane.set_direct_counter(self._entry(counter, words[1]), value)
 
     def _reset_counter(self, words: Sequence[str]) -> None:
-        """counter_reset COUNTER: all of its elements."""
+        """Run counter_reset COUNTER, for all of its elements."""
         counter = self._extern("counter", words[0])
         if counter.kind == "counter":
             for index in range(counter.size):
@@ -74,7 +74,7 @@ class CounterAndMeterCommands:
         self._say(f"{meter.name}[{words[1]}]: {show_rates(config)}")
 
     def _set_rates(self, words: Sequence[str]) -> None:
-        """meter_set_rates METER INDEX RATE:BURST RATE:BURST"""
+        """Run meter_set_rates METER INDEX RATE:BURST RATE:BURST."""
         meter = self._extern("meter", words[0])
         if meter.kind == "meter":
             self._switch.run("meter_set_rates", words)

@@ -1,4 +1,4 @@
-"""The handles of table entries, by which simple_switch_CLI's commands name them."""
+"""Handles of table entries, by which simple_switch_CLI's commands name them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Result = TypeVar("Result")
 ENTRIES_AT_ONCE = 4096  # some 500 KB
 _CONTEXT = (I32, 0)
 _OPTIONS = StructOf((I32,))
-# Fields of BMv2's entries: the key, the options, whose first field is the priority, the handle, what the
-# entry does, and its life, whose first field is the timeout.
+# Fields of BMv2's entries: the key, the options (whose first field is the priority), the handle, the action,
+# member or group, and the life (whose first field is the timeout).
 _KEY, _PRIORITY_IN, _HANDLE, _DOES, _LIFE = 1, 2, 3, 4, 5
 _ACTION, _DATA, _MEMBER, _GROUP = 2, 3, 4, 5
 
 
 class SessionHandles:
-    """Handles that hold as long as this object."""
+    """Handles that are valid as long as this object."""
 
     def __init__(self, data_plane: RemoteDataPlane) -> None:
         self._data_plane = data_plane
@@ -49,13 +49,13 @@ class SessionHandles:
             raise DataPlaneError("NOT_FOUND", str(error)) from None
 
     def by_handle(self, table: ir.Table) -> dict[int, TableEntry]:
-        """Return all entries of a table by their handles, those of others, too."""
+        """Return all entries of a table by their handles, also those of other clients."""
         entries, known = list(self._data_plane.entries(table.name)), self._known(table)
         known.synchronise(entries)
         return {known.of(entry): entry for entry in entries}
 
     def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
-        """Delete an entry and give its handle up."""
+        """Delete an entry and free its handle."""
         self._data_plane.delete(entry)
         self._known(table).release(handle)
 
@@ -64,8 +64,7 @@ class SessionHandles:
 
 
 class SwitchHandles:
-    """The handles that a weir-switch keeps, which hold in other sessions; of another switch those of this
-    session."""
+    """Handles that a weir-switch stores, which are valid in other sessions; else those of this session."""
 
     def __init__(self, calls: OwnCalls, own: SessionHandles, actions: Sequence[ir.Action]) -> None:
         self._calls, self._own, self._actions = calls, own, actions
@@ -88,7 +87,7 @@ class SwitchHandles:
         )
 
     def by_handle(self, table: ir.Table) -> dict[int, TableEntry]:
-        """Return all entries of a table by their handles, those of others, too."""
+        """Return all entries of a table by their handles, also those of other clients."""
 
         def read() -> dict[int, TableEntry]:
             return {shown[_HANDLE]: self._entry(table, shown) for shown in self._shown(table)}
@@ -96,21 +95,21 @@ class SwitchHandles:
         return self._or_own(read, lambda: self._own.by_handle(table))
 
     def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
-        """Delete an entry and give its handle up."""
+        """Delete an entry and free its handle."""
         self._or_own(
             lambda: self._call("bm_mt_delete_entry", table, (I32, handle)),
             lambda: self._own.delete(table, handle, entry),
         )
 
     def _shown(self, table: ir.Table) -> Iterator[dict[int, Any]]:
-        """All entries in the order of their handles, read in parts that fit a message."""
+        """Yield all entries in the order of their handles, read in parts that fit a message."""
         last = -1
         while part := self._call("bm_mt_get_entries", table, (I32, last), (I32, ENTRIES_AT_ONCE)):
             yield from part
             last = part[-1][_HANDLE]
 
     def _entry(self, table: ir.Table, shown: dict[int, Any]) -> TableEntry:
-        """The entry that BMv2's calls show. One that brings its action set has neither action nor group."""
+        """Return an entry of BMv2's calls. One with its own action set has neither action nor group."""
         matches, priority = _key(table, shown)
         does, action, member, group = shown[_DOES], None, None, None
         if _ACTION in does:
@@ -127,7 +126,7 @@ class SwitchHandles:
 
     @staticmethod
     def _or_own(do: Callable[[], Result], instead: Callable[[], Result]) -> Result:
-        """Return what `do` returns, or what `instead` does where the switch does not know the call."""
+        """Return the result of `do`, or that of `instead` if the switch does not know the call."""
         try:
             return do()
         except DataPlaneError as error:
@@ -137,7 +136,7 @@ class SwitchHandles:
 
 
 def _key(table: ir.Table, shown: dict[int, Any]) -> tuple[Matches, int]:
-    """Matches and P4Runtime's priority of an entry as BMv2's calls show it."""
+    """Return matches and P4Runtime's priority of an entry of BMv2's calls."""
     given = shown.get(_PRIORITY_IN, {}).get(1, -1)
     matches = matches_of(table, shown[_KEY])
     return matches, MAX_PRIORITY - given if given >= 0 and has_priority(table) else 0

@@ -1,4 +1,4 @@
-"""Calls of BMv2's services over the connection to a weir-switch, for what P4Runtime has nothing for."""
+"""Calls of BMv2's services over the connection to a weir-switch, for functions that P4Runtime lacks."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ _MIRRORING = StructOf((I32, I32))
 
 
 class OwnCalls:
-    """Does calls, as the primary where they change something. Errors are DataPlaneError, UNIMPLEMENTED of
-    what is no weir-switch."""
+    """Caller of BMv2's services, as the primary if a call changes something.
+
+    Errors are DataPlaneError; a switch that is no weir-switch gives UNIMPLEMENTED.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -55,8 +57,10 @@ class OwnCalls:
 
 
 def p4runtime_device(thrift_port: int) -> tuple[int, str]:
-    """P4Runtime's device id and address of the switch with a Thrift port of this machine. Raises OSError,
-    EOFError, or DataPlaneError if it is no weir-switch."""
+    """Return P4Runtime's device id and address of the switch with a Thrift port of this machine.
+
+    Raises OSError, EOFError, or DataPlaneError if it is no weir-switch.
+    """
 
     def take(count: int) -> bytes:
         data = stream.read(count)
@@ -75,8 +79,7 @@ def p4runtime_device(thrift_port: int) -> tuple[int, str]:
 
 
 class RemoteNodes:
-    """The multicast nodes of a weir-switch, which keeps them between two sessions; of another switch those of
-    this session."""
+    """Multicast nodes that a weir-switch stores between sessions; else those of this session."""
 
     def __init__(self, calls: OwnCalls, own: MulticastNodes) -> None:
         self._calls, self._own = calls, own
@@ -126,7 +129,7 @@ class RemoteNodes:
         return self._try(f"bm_mc_{name}", (I32, 0), *arguments, instead=instead)
 
     def _try(self, name: str, *arguments: tuple[Type, Any], instead: Callable[[], int | None]) -> Any:
-        """Do a call of a weir-switch, or what is to be done `instead` where the switch does not know it."""
+        """Make a call of a weir-switch, or call `instead` if the switch does not know it."""
         service = "simple_pre_lag" if name.startswith("bm_mc_") else "simple_switch"
         try:
             return self._calls(f"{service}:{name}", *arguments)
@@ -137,7 +140,7 @@ class RemoteNodes:
 
 
 def _bit_map(ports: list[int]) -> str:
-    """Ports as BMv2 writes them: a digit each, that of port 0 last."""
+    """Return ports as BMv2's text: a digit for each, that of port 0 last."""
     if any(not 0 <= port < PORTS for port in ports):
         raise ValueError(f"ports are from 0 to {PORTS - 1}")
     return "".join("1" if port in ports else "0" for port in reversed(range(max(ports, default=-1) + 1)))

@@ -1,4 +1,4 @@
-"""The ports of a running switch and what it dropped, for `show_ports`."""
+"""Lines of `show_ports`: the ports of a running switch and its dropped packets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _DROPS = ("oversize_drops", "beyond_mtu_drops", "transmit_drops", "kernel_drops"
 
 
 def show_ports(statistics: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each port with its packets and drops, for each of its queues that packets went
-    through, and for each cause of drops that is not 0."""
+    """Yield a line for each port with its packets and drops, each used queue, and each cause of drops."""
     for number, port in statistics["ports"].items():
         drops = ", ".join(f"{port[name]} {name.removesuffix('_drops')}" for name in _DROPS if port[name])
         received, sent = port["received_packets"], port["sent_packets"]

@@ -1,4 +1,4 @@
-"""simple_switch_CLI's commands of action profiles and selectors, and of tables that use them."""
+"""Commands of simple_switch_CLI for action profiles and selectors, and for tables that use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from v1model.remote.data_plane import RemoteDataPlane
     from v1model.remote.tables import TableCommands
 
-# What simple_switch_CLI called them before; still in scripts.
+# Former names in simple_switch_CLI, which scripts still use.
 _OLD_NAMES = {
     "table_indirect_create_member": "act_prof_create_member",
     "table_indirect_delete_member": "act_prof_delete_member",
@@ -33,7 +33,10 @@ _OLD_NAMES = {
 
 
 class ProfileCommands:
-    """A handle is an id less one, so it holds in other sessions too; a new one is the smallest free one."""
+    """Commands for members and groups.
+
+    A handle is an id minus 1, so it is valid in other sessions too; a new one is the smallest free one.
+    """
 
     def __init__(
         self, data_plane: RemoteDataPlane, tables: TableCommands, say: Callable[[str], None]
@@ -69,7 +72,7 @@ class ProfileCommands:
         raise ValueError(f"no table uses {profile.name}")
 
     def _create_member(self, words: Sequence[str]) -> None:
-        """act_prof_create_member PROFILE ACTION PARAMETER..."""
+        """Run act_prof_create_member PROFILE ACTION PARAMETER..."""
         profile = self._profile(words[0])
         own_id = _free(member.member_id for member in self._data_plane.members(profile.name))
         call = self._call(profile, words[1], words[2:])
@@ -77,7 +80,7 @@ class ProfileCommands:
         self._say(f"Member has been created with handle {own_id - FIRST_ID}")
 
     def _modify_member(self, words: Sequence[str]) -> None:
-        """act_prof_modify_member PROFILE ACTION HANDLE PARAMETER..."""
+        """Run act_prof_modify_member PROFILE ACTION HANDLE PARAMETER..."""
         profile = self._profile(words[0])
         call = self._call(profile, words[1], words[3:])
         self._data_plane.modify_member(profile.name, Member(_own_id(words[2]), call))
@@ -95,7 +98,7 @@ class ProfileCommands:
         self._data_plane.delete_group(self._profile(words[0]).name, _own_id(words[1]))
 
     def _add_to_group(self, words: Sequence[str]) -> None:
-        """act_prof_add_member_to_group PROFILE MEMBER GROUP [WEIGHT]"""
+        """Run act_prof_add_member_to_group PROFILE MEMBER GROUP [WEIGHT]."""
         profile, member, group = self._of_group(words)
         if member in dict(group.members):
             raise ValueError(f"group {words[2]} has member {words[1]} already")
@@ -147,7 +150,7 @@ def _shown_member(member: Member) -> str:
 
 
 def _shown_group(group: Group) -> str:
-    """A weight of 1 and no watched port go without saying."""
+    """Return a group as text; weights of 1 and missing watched ports are left out."""
     watched = dict(group.watched)
     members = [
         f"{own_id - FIRST_ID}"

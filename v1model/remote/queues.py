@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 class QueueCommands:
-    """`commands`: name to what it does, as simple_switch_CLI has them. Priorities are
-    those of standard_metadata.priority."""
+    """Queue commands of simple_switch_CLI, by name in `commands`.
+
+    Priorities are those of standard_metadata.priority.
+    """
 
     def __init__(self, data_plane: RemoteDataPlane) -> None:
         self._data_plane = data_plane
@@ -24,7 +26,7 @@ class QueueCommands:
         }
 
     def _limit(self, name: str, words: Sequence[str]) -> None:
-        """VALUE [PORT [PRIORITY]]; without them all ports, all queues. 0 is no limit."""
+        """Set a limit from VALUE [PORT [PRIORITY]]; without them for all ports and queues. 0 is no limit."""
         value, *place = (parse_number(word) for word in words)
         port, priority = (*place, None, None)[:2]
         self._data_plane.limit_queues({name: value}, port, priority)

@@ -1,4 +1,4 @@
-"""A P4Runtime client as small as the commands need it."""
+"""Minimal P4Runtime client for the commands."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ QUEUES = "/weir.v1model.Queues/Limit"
 
 
 class Session:
-    """Reads need nothing; the first write asks to be the primary, with `election_id`. Errors are
-    DataPlaneError with the server's code and words."""
+    """Session with a switch. The first write asks to be the primary, with `election_id`; reads need nothing.
+
+    Errors are DataPlaneError with the server's code and message.
+    """
 
     def __init__(self, address: str, device_id: int, election_id: int) -> None:
         self._channel = grpc.insecure_channel(address)
@@ -55,7 +57,7 @@ class Session:
         return config
 
     def statistics(self) -> dict[str, Any]:
-        """Return what a weir-switch counted (`Switch.statistics()`). Other switches answer UNIMPLEMENTED."""
+        """Return a weir-switch's counts (`Switch.statistics()`). Other switches answer UNIMPLEMENTED."""
         call: Any = self._channel.unary_unary(STATISTICS, request_serializer=None, response_deserializer=None)
         try:
             counted: dict[str, Any] | None = json.loads(call(b"", timeout=TIMEOUT_S))
@@ -83,7 +85,7 @@ class Session:
         return answer
 
     def set_pipeline(self, action: Action, config: p4runtime_pb2.ForwardingPipelineConfig | None) -> None:
-        """SetForwardingPipelineConfig, as the primary."""
+        """Call SetForwardingPipelineConfig, as the primary."""
         self._become_primary()
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=self._device_id, action=action)
         request.election_id.low = self._election_id
@@ -95,8 +97,10 @@ class Session:
             raise _error(error) from error
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Limit queues of a weir-switch (`Switch.limit_queues`), as the primary. Other switches answer
-        UNIMPLEMENTED."""
+        """Limit queues of a weir-switch (`Switch.limit_queues`), as the primary.
+
+        Other switches answer UNIMPLEMENTED.
+        """
         request = struct_pb2.Struct()
         request.update({"limits": dict(limits), "port": port, "priority": priority})
         self._become_primary()
@@ -121,7 +125,10 @@ class Session:
             raise _error(error) from error
 
     def _become_primary(self) -> None:
-        """Raises DataPlaneError. A command that just ended may have had the same election id."""
+        """Become the primary; raises DataPlaneError.
+
+        A command that just ended may have had the same election id, so this is retried for a while.
+        """
         until = time.monotonic() + PREDECESSOR_ENDS_S
         while not self._is_primary:
             try:
@@ -145,14 +152,14 @@ class Session:
             raise _error(error) from error
         if answer.arbitration.status.code != grpc.StatusCode.OK.value[0]:
             self._requests.put(None)
-            self._answers.cancel()  # else the next try's election id is in use
+            self._answers.cancel()  # otherwise the next try's election id would be in use
             message = "another controller is the primary; give a higher --election-id"
             raise DataPlaneError("PERMISSION_DENIED", message)
         self._is_primary = True
 
 
 def _error(error: grpc.RpcError) -> DataPlaneError:
-    """The first error of a batch, or the call's own."""
+    """Return the first error of a batch, or the call's own."""
     metadata: Any = error.trailing_metadata() or ()
     details = dict(metadata).get("grpc-status-details-bin", b"")
     for detail in status_pb2.Status.FromString(details).details:

@@ -1,4 +1,4 @@
-"""simple_switch_CLI's table commands."""
+"""Table commands of simple_switch_CLI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TableCommands:
-    """P4Runtime knows entries by their keys; `handles` gives them numbers."""
+    """Table commands. P4Runtime identifies entries by their keys; `handles` gives them numbers."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class TableCommands:
             self._say(f"{action.action:30} [{given}]")
 
     def _add(self, words: Sequence[str]) -> None:
-        """table_add TABLE ACTION MATCH... => PARAMETER... [PRIORITY]"""
+        """Run table_add TABLE ACTION MATCH... => PARAMETER... [PRIORITY]."""
         table = self._table(words[0])
         matches, params, priority = self._split(table, words[2:])
         try:
@@ -87,7 +87,7 @@ class TableCommands:
         self._insert(table, TableEntry(table.name, matches, call, priority))
 
     def add_indirect(self, words: Sequence[str], kind: str) -> None:
-        """table_indirect_add TABLE MATCH... => HANDLE [PRIORITY]; `kind`: the handle's, member or group."""
+        """Run table_indirect_add TABLE MATCH... => HANDLE [PRIORITY]; `kind` is member or group."""
         table = self._table(words[0])
         if not table.implementation:
             raise ValueError(f"table {table.name} has no action profile: table_add is for it")
@@ -101,7 +101,7 @@ class TableCommands:
             self._insert(table, TableEntry(table.name, matches, None, priority, group=own_id))
 
     def _split(self, table: ir.Table, words: Sequence[str]) -> tuple[Matches, list[str], int]:
-        """MATCH... => WORD... [PRIORITY]: what stands before, behind, and P4Runtime's priority."""
+        """Split MATCH... => WORD... [PRIORITY] into matches, words and P4Runtime's priority."""
         rest = list(words)
         split = rest.index("=>") if "=>" in rest else len(rest)
         matches, params = rest[:split], rest[split + 1 :]
@@ -129,11 +129,11 @@ class TableCommands:
         self._data_plane.set_default(self._table(words[0]).name, None)
 
     def entries(self, table: str) -> list[TableEntry]:
-        """Return the entries that a table has now."""
+        """Return the current entries of a table."""
         return list(self._data_plane.entries(table))
 
     def located(self, name: str, text: str) -> tuple[int, TableEntry]:
-        """Return the handle that `text` stands for, and its entry as it is now."""
+        """Return the handle of `text`, and its current entry."""
         table, handle = self._table(name), parse_number(text)
         try:
             matches, priority = self._handles.key(table, handle)
@@ -143,7 +143,7 @@ class TableCommands:
         return handle, self._data_plane.find(TableEntry(table.name, matches, None, priority))
 
     def _modify(self, words: Sequence[str]) -> None:
-        """table_modify TABLE ACTION HANDLE [=> PARAMETER...]"""
+        """Run table_modify TABLE ACTION HANDLE [=> PARAMETER...]."""
         table = self._table(words[0])
         _, entry = self.located(table.name, words[2])
         call = self.call(table, words[1], [word for word in words[3:] if word != "=>"])
@@ -159,7 +159,7 @@ class TableCommands:
         for entry in self.entries(table.name):
             if not entry.is_const:
                 self._data_plane.delete(entry)
-        self._handles.by_handle(table)  # gives up the handles
+        self._handles.by_handle(table)  # frees the handles
 
     def _dump(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
@@ -178,7 +178,7 @@ class TableCommands:
         self._say_entry(table, *self.located(table.name, words[1]))
 
     def _dump_entry_from_key(self, words: Sequence[str]) -> None:
-        """table_dump_entry_from_key TABLE MATCH... [PRIORITY]"""
+        """Run table_dump_entry_from_key TABLE MATCH... [PRIORITY]."""
         table = self._table(words[0])
         count = len(_match_keys(table))
         matches, _, priority = self._split(table, [*words[1 : count + 1], "=>", *words[count + 1 :]])
@@ -190,7 +190,7 @@ class TableCommands:
         raise ValueError(f"table {table.name} has no such entry; table_dump shows them")
 
     def _set_timeout(self, words: Sequence[str]) -> None:
-        """table_set_timeout TABLE HANDLE MILLISECONDS"""
+        """Run table_set_timeout TABLE HANDLE MILLISECONDS."""
         table = self._table(words[0])
         _, entry = self.located(table.name, words[1])
         self._data_plane.modify(entry._replace(idle_timeout_ns=parse_number(words[2]) * NS_PER_MS))

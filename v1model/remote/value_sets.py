@@ -1,4 +1,4 @@
-"""simple_switch_CLI's commands of parser value sets."""
+"""Commands of simple_switch_CLI for parser value sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ValueSetCommands:
-    """Members of several fields are given as so many words."""
+    """Value set commands. A member of several fields is given as that many words."""
 
     def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
         self._data_plane, self._say = data_plane, say
@@ -44,7 +44,7 @@ class ValueSetCommands:
         return value_set.name, tuple(parse_match(key, text) for key, text in pairs)
 
     def _add(self, words: Sequence[str]) -> None:
-        """pvs_add SET VALUE..."""
+        """Run pvs_add SET VALUE..."""
         name, member = self._member(words)
         self._data_plane.set_value_set(name, [*self._data_plane.value_set(name), member])
 

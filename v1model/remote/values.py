@@ -1,4 +1,4 @@
-"""Values as simple_switch_CLI writes them: numbers, IPv4, IPv6 and MAC addresses; matches; and back."""
+"""Values and matches in simple_switch_CLI's notation: numbers, IPv4, IPv6 and MAC addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAC = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2}){5}")
 
 
 def parse_value(text: str, width: int) -> int:
-    """Raises ValueError."""
+    """Return the value of a text; raises ValueError if it does not fit `width` bits."""
     if text.lower() in ("true", "false"):
         value = int(text.lower() == "true")
     elif _MAC.fullmatch(text):
@@ -31,7 +31,10 @@ def parse_value(text: str, width: int) -> int:
 
 
 def parse_match(key: ir.Key, text: str) -> KeyMatch | None:
-    """VALUE, VALUE/LENGTH, VALUE&&&MASK, LOW->HIGH, by the key's kind. Raises ValueError."""
+    """Return the match of a text in the form of the key's kind; raises ValueError.
+
+    The forms are VALUE, VALUE/LENGTH, VALUE&&&MASK and LOW->HIGH.
+    """
     width = key.expression.type.width if isinstance(key.expression.type, Bits) else 1
     if key.match_kind == "lpm":
         value, slash, length = text.partition("/")

@@ -69,7 +69,8 @@ static inline void store_be128(uint8_t *to, unsigned bytes, u128 value) {
     }
 }
 
-/* The `width` (<= 64) bits that begin `offset` bits (counted from the most significant) into `from`. */
+/* Returns the `width` (<= 64) bits that begin `offset` bits (counted from the most significant) into
+ * `from`. */
 static inline uint64_t load_bits(const uint8_t *from, unsigned offset, unsigned width) {
     const uint8_t *first = from + offset / 8;
     unsigned skip = offset % 8, bytes = (skip + width + 7) / 8;
@@ -84,7 +85,7 @@ static inline u128 load_bits128(const uint8_t *from, unsigned offset, unsigned w
     return (u128)load_bits(from, offset, width - 64) << 64 | load_bits(from, offset + width - 64, 64);
 }
 
-/* The other way; bits around the field stay as they are. */
+/* Writes such bits; those around the field stay as they are. */
 static inline void store_bits(uint8_t *to, unsigned offset, unsigned width, uint64_t value) {
     uint8_t *first = to + offset / 8;
     unsigned skip = offset % 8, bytes = (skip + width + 7) / 8;
@@ -104,7 +105,7 @@ static inline void store_bits128(uint8_t *to, unsigned offset, unsigned width, u
     }
 }
 
-/* Shifts by any amount, as P4 means them. */
+/* Shifts by any amount, as defined by P4. */
 static inline uint64_t shl64(uint64_t value, uint64_t by, unsigned width) {
     return by >= width ? 0 : value << by & mask64(width);
 }

@@ -6,9 +6,9 @@
 enum {
     FIRST_RULES = 64,
     FIRST_SLOTS = 16,
-    SPARE_TUPLES = 4,      /* more than planned that are no reason to plan again */
+    SPARE_TUPLES = 4,      /* tolerated beyond the plan before a new plan is made */
     FIRST_PLAN_RULES = 16,
-    PLAN_SHARE = 8,        /* and so many changes, as a share of all rules */
+    PLAN_SHARE = 8,        /* the share of all rules that must have changed before a new plan */
 };
 
 void classifier_init(struct classifier *classifier, unsigned key_bytes, const uint64_t seed[2]) {
@@ -126,8 +126,8 @@ static bool chain_is_long(const struct classifier *classifier, const struct tupl
     return false;
 }
 
-/* The tuple with the most bits that takes the rule. `prefer_short`: one with the rule's own mask, or where
- * its chain is short. NULL: none. */
+/* Returns the tuple with the most bits that takes the rule, or NULL. `prefer_short`: one with the rule's
+ * own mask, or where its chain is short. */
 static struct tuple *find_tuple(struct tuple *const *tuples, uint32_t count, const struct classifier *classifier,
                                 struct rule *rule, bool prefer_short) {
     const uint64_t *mask = rule_mask(classifier, rule);
@@ -182,7 +182,7 @@ static void link_rule(struct classifier *classifier, uint32_t number, struct tup
     if (rule->priority > tuple->max_priority) tuple->max_priority = rule->priority;
 }
 
-/* Frees a slot and moves back what only stood behind it because it was taken. */
+/* Frees a slot, and moves back the slots behind it that were displaced by it. */
 static void free_slot(struct tuple *tuple, struct slot *slot) {
     uint32_t last = tuple->capacity - 1, hole = (uint32_t)(slot - tuple->slots);
     for (uint32_t i = (hole + 1) & last; tuple->slots[i].rule != NO_RULE; i = (i + 1) & last) {
@@ -221,7 +221,8 @@ static struct tuple *replan_tuple(const struct classifier *classifier, struct re
     return tuple;
 }
 
-/* Which rule goes where, and the memory for it, so that nothing can fail once rules begin to move. */
+/* Decides which rule goes where, and allocates the memory, so that nothing can fail once rules begin to
+ * move. */
 static bool prepare(const struct classifier *classifier, struct replan *plan) {
     uint32_t words = classifier->key_words, masks = plan_tuples(classifier, plan->masks, MAX_TUPLES / 2);
     for (uint32_t i = 0; i < masks; i++)
@@ -262,7 +263,7 @@ static void move_rules(struct classifier *classifier, struct replan *plan) {
     }
 }
 
-/* Without memory everything stays as it is. */
+/* Plans tuples anew; without memory everything stays as it is. */
 static void replan(struct classifier *classifier) {
     struct replan plan = {.count = 0};
     plan.masks = calloc((size_t)(MAX_TUPLES + 1) * classifier->key_words, sizeof *plan.masks);

@@ -1,13 +1,13 @@
 /* Entries with lpm, ternary, optional or range keys: tuple space search over merged tuples.
  *
- * An entry is one or more rules; a rule is a key and a mask. A tuple is a hash table of rules by the bits
- * that all of them look at (its mask); rules with the same bits there form a chain by falling priority.
- * plan.c chooses the masks of tuples so that there are few and chains stay short: rules whose own masks
- * differ share a tuple, as in TupleMerge (Daly et al., ToN 2019). Tuples are tried by falling highest
- * priority, until none can have a better rule than the one found.
+ * An entry is one or more rules; a rule is a key and a mask. A tuple is a hash table of rules. Its mask
+ * has the bits that all of its rules compare; rules with the same bits there form a chain by falling
+ * priority. plan.c chooses the masks of tuples so that there are few and chains stay short: rules whose
+ * own masks differ share a tuple, as in TupleMerge (Daly et al., ToN 2019). Tuples are tried by falling
+ * highest priority, until none can have a better rule than the one found.
  *
- * What is not found in a constant number of steps: thousands of masks that have no bit in common, and
- * ranges of which thousands overlap in more than one field. Those end in long chains. */
+ * Some rules are not found in a constant number of steps, because they end in long chains: thousands of
+ * masks that have no bit in common, and ranges of which thousands overlap in more than one field. */
 #ifndef WEIR_CLASSIFIER_H
 #define WEIR_CLASSIFIER_H
 
@@ -17,10 +17,10 @@
 enum {
     NO_RULE = UINT32_MAX,
     MAX_TUPLES = 128,     /* then rules go to any tuple that takes them */
-    CHAIN_LENGTH = 8,     /* from here on a new rule rather gets a tuple of its own mask */
+    CHAIN_LENGTH = 8,     /* a new rule of a longer chain gets a tuple of its own mask, if possible */
     MAX_RULES_PER_ENTRY = 64,
     AHEAD = 8,            /* tuples whose slots are fetched together */
-    SHORT_WORDS = 4,      /* keys of so many words are looked at whole, longer ones where a mask has bits */
+    SHORT_WORDS = 4,      /* keys up to this are compared whole, longer ones only where a mask has bits */
 };
 
 struct rule {
@@ -69,15 +69,15 @@ static inline uint64_t *rule_mask(const struct classifier *classifier, struct ru
 void classifier_init(struct classifier *classifier, unsigned key_bytes, const uint64_t seed[2]);
 void classifier_clear(struct classifier *classifier);
 
-/* Adds an entry's rules, each as a packed key and mask of key_bytes; the first rule, or NO_RULE without
- * memory. `sibling`: the entry's rule before, or NO_RULE. */
+/* Adds an entry's rules, each as a packed key and mask of key_bytes; returns the first rule, or NO_RULE
+ * without memory. `sibling`: the entry's previous rule, or NO_RULE. */
 uint32_t classifier_insert(struct classifier *classifier, const uint8_t *key, const uint8_t *mask, unsigned key_bytes,
                            int32_t priority, uint32_t entry, uint32_t sibling, bool has_ranges);
 /* Removes a rule and its siblings. */
 void classifier_delete(struct classifier *classifier, uint32_t number);
 
-/* plan.c: masks for tuples of the rules that there are, each key_words long, one behind the other; how
- * many, at most `limit`. Rules may be left that none of them takes. */
+/* In plan.c: writes masks for tuples of the present rules, each key_words long, one behind the other;
+ * returns how many, at most `limit`. Some rules may fit none of them. */
 uint32_t plan_tuples(const struct classifier *classifier, uint64_t *masks, uint32_t limit);
 
 static inline bool covers(const uint64_t *mask, const uint64_t *wider, uint32_t words) {
@@ -86,8 +86,8 @@ static inline bool covers(const uint64_t *mask, const uint64_t *wider, uint32_t 
     return true;
 }
 
-/* In what follows `key_words` is the classifier's, as a constant for the compiler where packets are looked
- * up: it unrolls the loops over short keys. */
+/* In the functions below `key_words` is the classifier's. Where packets are looked up it is a constant for
+ * the compiler, which unrolls the loops over short keys. */
 static inline uint32_t tuple_hash(const struct tuple *tuple, const uint64_t *words, uint32_t key_words, const uint64_t *seed) {
     const uint64_t factor = seed[1] ^ UINT64_C(0x9e3779b97f4a7c15);
     uint64_t state = seed[0];
@@ -115,7 +115,8 @@ static inline bool same_bits(const struct tuple *tuple, const uint64_t *a, const
     return !differs;
 }
 
-/* Hashes for the tuples from `first` on. Their slots are fetched at once: in a large table each is a miss. */
+/* Computes the hashes for the tuples from `first` on. Their slots are fetched at once: in a large table
+ * each is a miss. */
 static inline void tuples_ahead(const struct classifier *classifier, uint32_t first, const uint64_t *words,
                                 uint32_t key_words, uint32_t hashes[AHEAD]) {
     for (uint32_t i = 0; i < AHEAD && first + i < classifier->tuple_count; i++) {
@@ -125,7 +126,7 @@ static inline void tuples_ahead(const struct classifier *classifier, uint32_t fi
     }
 }
 
-/* The chain for the bits of `words` under the tuple's mask, or the free slot where it would go. */
+/* Returns the chain for the bits of `words` under the tuple's mask, or the free slot where it would be. */
 static inline struct slot *tuple_slot(const struct classifier *classifier, const struct tuple *tuple,
                                       const uint64_t *words, uint32_t key_words, uint32_t hash) {
     for (uint32_t i = hash;; i++) {

@@ -168,7 +168,7 @@ int32_t weir_set_entry_meter(struct vswitch *sw, uint32_t table, uint32_t handle
     return result;
 }
 
-/* Reads or writes what a meter has counted; one that was never configured has counted nothing. */
+/* Reads or writes the counts of a meter, which are 0 if it was never configured. */
 static void exchange_counts(struct meter *meter, uint64_t values[2 * COLOURS], bool set) {
     if (!meter)
         memset(values, 0, sizeof meter->counts);

@@ -60,7 +60,7 @@ uint32_t events_wait(struct events *events, uint64_t timeout_us, uint32_t sample
     struct timespec until = deadline(timeout_us);
     pthread_mutex_lock(&events->lock);
     events->waiting = true;
-    /* What came since the last call may be more than samples, and was not counted. */
+    /* The events since the last call may be more than samples, and were not counted. */
     events->samples = events->filled ? 0 : samples;
     while (events->samples && !events->interrupted && timeout_us)
         if (pthread_cond_timedwait(&events->ready, &events->lock, &until) == ETIMEDOUT) break;

@@ -1,4 +1,4 @@
-/* What the switch tells the control plane: packets for the CPU port, digest samples, idle entries, log
+/* Events of the switch for the control plane: packets for the CPU port, digest samples, idle entries, log
  * messages. Producers append to one buffer while the consumer reads the other; both are bounded. */
 #ifndef WEIR_EVENTS_H
 #define WEIR_EVENTS_H
@@ -11,7 +11,7 @@ enum { EVENT_BYTES = 4 << 20 };
 
 enum event_kind { EVENT_PACKET, EVENT_DIGEST, EVENT_IDLE, EVENT_LOG, EVENT_PORT, EVENT_TRACE };
 
-/* Followed by `bytes` of data and padding to 8. */
+/* Head of an event, followed by `bytes` of data and padding to 8. */
 struct event {
     uint32_t kind, bytes;
     uint32_t id;     /* port, digest, table, message or site of a trace */
@@ -32,11 +32,11 @@ int events_init(struct events *events);
 void events_free(struct events *events);
 void events_clear(struct events *events);
 
-/* false: full. */
+/* Appends an event; returns false if the buffer is full. */
 bool events_push(struct events *events, struct event event, const uint8_t *data);
 
-/* Waits up to `timeout_us` for events, then hands all of them over; valid until the next call. Digest samples end
- * the wait only when there are `samples` of them: waking for each would cost more than what is done with it. */
+/* Waits up to `timeout_us` for events, then returns all of them; valid until the next call. Digest samples
+ * end the wait only when there are `samples` of them: waking for each would cost more than handling it. */
 uint32_t events_wait(struct events *events, uint64_t timeout_us, uint32_t samples, const uint8_t **data);
 void events_interrupt(struct events *events);
 

@@ -1,5 +1,5 @@
-/* The forwarding thread: frames from all ready interfaces in bursts, through the pipeline under the
- * lock, out again without it. Between two bursts the control plane has its turn. */
+/* The forwarding thread: runs bursts of frames from all ready interfaces through the pipeline under the
+ * lock, and sends them without it. Between two bursts the control plane has its turn. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -105,7 +105,7 @@ static void receive(struct vswitch *sw, struct burst *burst, uint32_t number) {
     burst->total += count;
 }
 
-/* Has the thread wake when the next packet leaves its queue. */
+/* Lets the thread wake when the next packet leaves its queue. */
 static void set_timer(struct vswitch *sw) {
     uint64_t next_ns = sw->queues->next_ns, now_ns = clock_now_us(sw) * 1000;
     if (next_ns == UINT64_MAX) return;
@@ -114,8 +114,8 @@ static void set_timer(struct vswitch *sw) {
     timerfd_settime(sw->ports.timer, 0, &when, NULL);
 }
 
-/* Everything that has arrived goes through the pipeline once; what goes round again waits its turn
- * behind the next burst. */
+/* Runs all received packets through the pipeline once; those that are resubmitted or recirculated wait
+ * until after the next burst. */
 static void run_burst(struct vswitch *sw, struct burst *burst) {
     struct job *job;
     switch_lock(sw);
@@ -146,8 +146,8 @@ static void drain_wake(struct vswitch *sw) {
     if (read(sw->ports.wake, &count, sizeof count) < 0) return; /* somebody was faster, or it was the timer */
 }
 
-/* Looks at the ready ports again and again while they have frames: that costs no system call. After
- * some rounds the others are asked, too. */
+/* Polls the ready ports while they have frames, which costs no system call. After some rounds it checks
+ * the other ports, too. */
 static void serve(struct vswitch *sw, struct burst *burst, const struct epoll_event *ready, int count) {
     for (int round = 0; round < SERVE_ROUNDS; round++) {
         uint32_t before = burst->total;
@@ -161,7 +161,7 @@ static void serve(struct vswitch *sw, struct burst *burst, const struct epoll_ev
     }
 }
 
-/* Events that are no frames. Whether there is something to run without any. */
+/* Handles events that are no frames. Returns whether there is something to run without frames. */
 static bool heed(struct vswitch *sw, const struct epoll_event *ready, int count) {
     bool has_work = sw->again.count != 0;
     for (int i = 0; i < count; i++) {

@@ -68,8 +68,8 @@ uint64_t hash_identity(const uint8_t *data, size_t length) {
     return load_be(data, length < 8 ? (unsigned)length : 8);
 }
 
-/* RFC 1071 allows words of any size and order: 8 bytes in the machine's order, in two sums side by side, as
- * each has to wait for its own carries. */
+/* Words of any size and order are allowed by RFC 1071. So these are 8 bytes in the machine's order, in two
+ * parallel sums, as each has to wait for its own carries. */
 static uint64_t hash_sum(const uint8_t *data, size_t length) {
     u128 even = 0, odd = 0;
     for (; length >= 16; data += 16, length -= 16) {

@@ -27,10 +27,11 @@ uint64_t hash_custom_crc(const struct custom_crc *crc, const uint8_t *data, size
 uint64_t hash_xor16(const uint8_t *data, size_t length);
 uint64_t hash_identity(const uint8_t *data, size_t length); /* the first 8 bytes as a number */
 
-/* The ones' complement sum of a piece that begins at this offset of what is summed, not folded: 34 bits at most. */
+/* Returns the ones' complement sum of a piece that begins at this offset of the summed data, not folded:
+ * 34 bits at most. */
 uint64_t hash_sum_at(size_t offset, const uint8_t *data, size_t length);
 
-/* RFC 1071 over `data` and then `payload`, and the sums of other pieces. */
+/* Returns the checksum of RFC 1071 over `data`, `payload`, and the sums of other pieces. */
 uint64_t hash_csum16(uint64_t summed, const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes);
 
 static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
@@ -44,7 +45,8 @@ static inline uint64_t hash_word(const uint8_t *from, unsigned bytes) {
     return word;
 }
 
-/* Multiply-mix over 8-byte words, keyed by two secret words so that colliding keys can't be prepared. */
+/* Hashes 8-byte words by multiplying and mixing, keyed by two secret words so that nobody can prepare
+ * colliding keys. */
 static inline uint64_t hash_key(const uint8_t *key, unsigned bytes, const uint64_t seed[2]) {
     uint64_t state = seed[0] ^ bytes;
     unsigned i = 0;

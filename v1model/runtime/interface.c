@@ -49,8 +49,8 @@ static int configure(struct port *port, const char *interface, uint32_t ring_byt
     return bind(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
 }
 
-/* One switch an interface: two would both forward every frame. The claim is a socket in the abstract
- * namespace, which network namespaces don't share, and ends with the process. */
+/* Only one switch may use an interface, because two would both forward every frame. The claim is a socket
+ * in the abstract namespace, which network namespaces don't share, and ends with the process. */
 static int claim(struct port *port, const char *interface) {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "weir-port-%s", interface);
@@ -93,7 +93,7 @@ bool interface_link_is_up(const struct port *port) {
     return (answer.ifr_flags & IFF_UP) && (answer.ifr_flags & IFF_RUNNING);
 }
 
-/* The tag goes between the addresses and the rest, which moves the addresses into the headroom. */
+/* Puts the VLAN tag between the addresses and the rest, by moving the addresses into the headroom. */
 static void put_back_tag(struct job *job, const struct ring_frame *frame) {
     if (job->length < MAC_ADDRESSES_BYTES) return;
     memmove(job->data - VLAN_TAG_BYTES, job->data, MAC_ADDRESSES_BYTES);
@@ -103,8 +103,8 @@ static void put_back_tag(struct job *job, const struct ring_frame *frame) {
     job->length += VLAN_TAG_BYTES;
 }
 
-/* The socket's queue has the long frames in the ring's order; an error that is reported in between must
- * not take the place of one. */
+/* Reads a long frame from the socket, whose queue has these frames in the ring's order. An error that is
+ * reported in between must not replace a frame. */
 static ssize_t receive_long(struct port *port, struct job *job, uint32_t frame_bytes) {
     ssize_t length = recv(port->socket, job->data, frame_bytes, MSG_DONTWAIT | MSG_TRUNC);
     if (length >= 0 || errno == EAGAIN) return length;
@@ -112,7 +112,7 @@ static ssize_t receive_long(struct port *port, struct job *job, uint32_t frame_b
     return recv(port->socket, job->data, frame_bytes, MSG_DONTWAIT | MSG_TRUNC);
 }
 
-/* Copies a frame out of the ring, or off the socket; false: it does not fit. */
+/* Copies a frame out of the ring or from the socket; returns false if it does not fit. */
 static bool copy_frame(struct port *port, struct job *job, const struct ring_frame *frame, uint32_t frame_bytes) {
     if (frame->copied) {
         ssize_t length = receive_long(port, job, frame_bytes);

@@ -9,15 +9,16 @@ int job_pool_init(struct job_pool *pool, uint32_t count, uint32_t phv_bytes, uin
     size_t stride = head + phv + headroom + whole_lines(frame_bytes);
     *pool = (struct job_pool){.count = count, .phv_bytes = (uint32_t)phv, .headroom_bytes = (uint32_t)headroom,
                               .stride = stride};
-    /* Most of it is never touched. Not reserved, or a process with some hundreds of switches could not fork. */
+    /* Most of this memory is never touched. It is not reserved, or a process with some hundreds of
+     * switches could not fork. */
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *memory = mmap(NULL, stride * count, PROT_READ | PROT_WRITE, flags, -1, 0);
     pool->memory = memory == MAP_FAILED ? NULL : memory;
     return pool->memory ? 0 : -1;
 }
 
-/* The next job of the memory that none was made of yet: what no packet needed is never touched, and so takes
- * no memory however long frames may be. */
+/* Returns the next job of memory without jobs so far. Jobs that no packet needed are never touched, and so
+ * take no memory, however long frames may be. */
 static struct job *make_job(struct job_pool *pool) {
     if (pool->made == pool->count) return NULL;
     struct job *job = (struct job *)(void *)(pool->memory + pool->stride * pool->made++);

@@ -1,4 +1,4 @@
-/* A packet being worked on: its frame in a buffer with headroom, and its headers and metadata. */
+/* A packet in work: its frame in a buffer with headroom, and its headers and metadata. */
 #ifndef WEIR_JOB_H
 #define WEIR_JOB_H
 
@@ -24,7 +24,7 @@ struct job {
     uint32_t passes;         /* resubmits and recirculations that led to it */
     uint16_t ingress_port, egress_port;
     uint16_t clone_session;
-    /* Which call in the program asked for it (0: none); the fields to keep hang on that. */
+    /* The call in the program that asked for it (0: none), which also determines the fields to keep. */
     uint16_t clone_site, resubmit_site, recirculate_site, digest_site;
     uint32_t trace_packet, trace_copy; /* numbers in a trace; 0: not traced */
     bool prepared; /* metadata is set already: resubmitted or recirculated */
@@ -52,7 +52,8 @@ int job_pool_init(struct job_pool *pool, uint32_t count, uint32_t phv_bytes, uin
                   uint32_t frame_bytes);
 void job_pool_free(struct job_pool *pool);
 
-/* A job with an empty frame behind the headroom, its phv and scalars not yet set; NULL: none left. */
+/* Returns a job with an empty frame behind the headroom, its phv and scalars not yet set; NULL if there is
+ * none. */
 struct job *job_take(struct job_pool *pool);
 
 static inline void job_release(struct job_pool *pool, struct job *job) {
@@ -80,7 +81,7 @@ static inline struct job *job_pop(struct job_queue *queue) {
     return job;
 }
 
-/* Sets everything but the phv for a frame of `length` bytes that lies at job->data. */
+/* Sets all but the phv for a frame of `length` bytes that lies at job->data. */
 static inline void job_begin(struct job *job, uint32_t length, uint16_t ingress_port) {
     job->length = job->ingress_length = job->packet_length = length;
     job->payload_offset = 0;

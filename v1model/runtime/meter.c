@@ -14,7 +14,7 @@ void meter_configure(struct meter *meter, const uint64_t rates[4], uint64_t now_
     bucket_configure(&meter->peak, rates[2], rates[3]);
 }
 
-/* Whether the bucket holds `units`; if so they are taken. */
+/* Takes `units` out of the bucket, if it holds so many; returns whether it did. */
 static bool bucket_take(struct bucket *bucket, uint64_t units, uint64_t elapsed_us) {
     double total = (double)elapsed_us * bucket->rate;
     uint64_t since_start = total < 1.8e19 ? (uint64_t)total : UINT64_MAX;

@@ -20,9 +20,9 @@ struct meter {
     uint64_t counts[COLOURS][2]; /* packets, bytes */
 };
 
-/* Rates NULL: every packet is green. What was counted stays. */
+/* Sets the rates, NULL for none: then every packet is green. The counts stay. */
 void meter_configure(struct meter *meter, const uint64_t rates[4], uint64_t now_us); /* cir cburst pir pburst */
-/* The colour of a packet that takes `units`, and counts it. */
+/* Returns the colour of a packet that takes `units`, and counts it. */
 uint32_t meter_execute(struct meter *meter, uint64_t units, uint64_t bytes, uint64_t now_us);
 
 #endif

@@ -1,6 +1,6 @@
-/* simple_switch's packet path. Generated code includes this after it has declared struct phv and the
- * p4_* functions of the six blocks, so that the compiler sees it all at once. P4 fields are C members
- * with f_ before the name.
+/* simple_switch's packet path. Generated code includes this after it has declared struct phv and the p4_*
+ * functions of the six blocks, so that the compiler sees all code at once. P4 fields are C members with f_
+ * before the name.
  *
  * Order after ingress: clone, digest, resubmit, multicast, drop, unicast; after egress: clone, drop,
  * deparse, recirculate, transmit (targets/simple_switch/simple_switch.cpp of behavioral-model). */
@@ -16,9 +16,9 @@ static void p4_verify_checksum(struct vswitch *sw, struct job *job, struct phv *
 static void p4_ingress(struct vswitch *sw, struct job *job, struct phv *p);
 static void p4_egress(struct vswitch *sw, struct job *job, struct phv *p);
 static void p4_compute_checksum(struct vswitch *sw, struct job *job, struct phv *p);
-/* Appends to `out`, which has the program's headroom_bytes; the number of bytes. */
+/* Writes the headers to `out`, which has the program's headroom_bytes; returns the number of bytes. */
 static uint32_t p4_deparse(struct vswitch *sw, struct job *job, struct phv *p, uint8_t *out);
-/* Copies the metadata that the call at `site` (clone, resubmit, recirculate) wants kept. */
+/* Copies the metadata that the call at `site` (clone, resubmit, recirculate) preserves. */
 static void p4_keep(unsigned site, struct phv *to, const struct phv *from);
 static void p4_digest(struct vswitch *sw, const struct job *job, struct phv *p);
 
@@ -27,7 +27,7 @@ static void reset_metadata(struct phv *p) {
     memset(&p->standard_metadata, 0, sizeof p->standard_metadata);
 }
 
-/* Metadata as a copy starts with it: 0 but for what the program keeps. */
+/* Sets the metadata of a new copy: 0, except for the fields that the program preserves. */
 static void copy_metadata(unsigned site, struct phv *to, const struct phv *from, enum instance_type type) {
     reset_metadata(to);
     p4_keep(site, to, from);
@@ -43,7 +43,7 @@ static struct job *take_job(struct vswitch *sw) {
     return job;
 }
 
-/* A new job with the frame from `offset` on at the same distance from its start. */
+/* Returns a new job with the frame from `offset` on, at the same distance from the buffer's start. */
 static struct job *copy_job(struct vswitch *sw, const struct job *from, uint32_t offset) {
     struct job *job = take_job(sw);
     if (!job) return NULL;
@@ -61,7 +61,8 @@ static void run_parser(struct vswitch *sw, struct job *job, struct phv *p) {
     p4_verify_checksum(sw, job, p);
 }
 
-/* Headers into the headroom, then whichever is shorter moves to meet the other. */
+/* Writes the headers into the headroom; then headers or payload, whichever is shorter, move to join the
+ * other. */
 static void deparse(struct vswitch *sw, struct job *job, struct phv *p) {
     uint32_t header_bytes = p4_deparse(sw, job, p, job->buffer);
     uint32_t payload_bytes = job->length - job->payload_offset;
@@ -76,7 +77,7 @@ static void deparse(struct vswitch *sw, struct job *job, struct phv *p) {
     job->length = header_bytes + payload_bytes;
 }
 
-/* The frame goes to ingress again, as a packet of its own. Takes the job. */
+/* Sends the frame to ingress again, as a packet of its own. Takes the job. */
 static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum instance_type type) {
     struct job *again = NULL;
     if (job->passes >= PASS_LIMIT) {
@@ -106,7 +107,7 @@ static bool has_queues(const struct vswitch *sw, unsigned port) {
     return sw->queues && port < PORTS && sw->queues->limited[port];
 }
 
-/* Packets that wait for a port, in its queues or its interface. */
+/* Returns how many packets wait for a port, in its queues or its interface. */
 static uint32_t port_backlog(const struct vswitch *sw, unsigned port) {
     return has_queues(sw, port) ? sw->queues->port[port].packets : port_depth(sw, port);
 }
@@ -129,8 +130,8 @@ static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
         job_push(&sw->egress, job);
 }
 
-/* One copy for each replica; takes the job for the last. As in simple_switch, what ingress wanted of
- * the packet itself (truncate, recirculate) is not for its copies. */
+/* Makes one copy for each replica; takes the job for the last one. As in simple_switch, effects that
+ * ingress asked for the packet itself (truncate, recirculate) don't apply to its copies. */
 static void replicate(struct vswitch *sw, struct job *job, const struct replicas *replicas, uint32_t truncate_bytes) {
     if (!replicas || !replicas->count) {
         trace_numbers(sw, job, TRACE_DROPPED, DROPPED_NO_GROUP, 0);
@@ -160,7 +161,7 @@ static void send_clone(struct vswitch *sw, struct job *clone, const struct repli
     replicate(sw, clone, session, session->packet_length_bytes ? session->packet_length_bytes : UINT32_MAX);
 }
 
-/* The packet as it came in, parsed again. */
+/* Copies the packet as it came in, and parses it again. */
 static void clone_ingress(struct vswitch *sw, const struct job *job) {
     const struct replicas *session = clone_session(sw, job);
     struct job *clone = session ? copy_job(sw, job, 0) : NULL;
@@ -175,7 +176,7 @@ static void clone_ingress(struct vswitch *sw, const struct job *job) {
     send_clone(sw, clone, session);
 }
 
-/* The packet as egress leaves it, to pass egress once more. */
+/* Copies the packet as egress leaves it, for another pass of egress. */
 static void clone_egress(struct vswitch *sw, struct job *job) {
     const struct replicas *session = clone_session(sw, job);
     struct job *clone = session ? copy_job(sw, job, job->payload_offset) : NULL;
@@ -249,7 +250,7 @@ static void start_packet(struct vswitch *sw, struct job *job, struct phv *p) {
     p->standard_metadata.f_ingress_global_timestamp = sw->now_us & mask64(48);
 }
 
-/* Egress for every packet that waits for it, and for what it makes of them. */
+/* Runs egress for every packet that waits for it, and for the copies that result. */
 static void run_egresses(struct vswitch *sw) {
     struct job *job;
     unsigned passes = 0;
@@ -261,7 +262,7 @@ static void run_egresses(struct vswitch *sw) {
     }
 }
 
-/* A packet leaves its queue; takes the job. */
+/* Runs egress for a packet that leaves its queue; takes the job. */
 static void p4_leave(struct vswitch *sw, struct job *job) {
     job_push(&sw->egress, job);
     run_egresses(sw);

@@ -1,15 +1,15 @@
-/* Which masks the tuples of a classifier should have.
+/* Choice of the masks for a classifier's tuples.
  *
- * Rules are divided as long as the bits that all of a group look at would leave chains too long: on the
- * bit that gives both halves the most bits in common, into the rules that look at it and those that don't.
- * A sample of the rules decides; how long chains would be is what colliding pairs in it say of all. */
+ * A group of rules is divided as long as the bits that all of them compare would leave chains too long. It
+ * is divided on the bit that gives both halves the most bits in common, into the rules that compare it and
+ * the others. A sample of the rules decides; the length of chains is estimated from its colliding pairs. */
 #include <stdlib.h>
 
 #include "classifier.h"
 
 enum { SAMPLE = 1024, MAX_DEPTH = 6, MAX_BITS_TRIED = 256, GOOD_CHAIN = 4, SMALL_GROUP = 8 };
 
-#define DRAW UINT64_C(0xd1b54a32d192ed03) /* an odd number without pattern: which rules are in the sample */
+#define DRAW UINT64_C(0xd1b54a32d192ed03) /* an odd number without pattern, which selects the rules of the sample */
 
 struct plan {
     const struct classifier *classifier;
@@ -24,7 +24,7 @@ static uint64_t *mask_of(const struct plan *plan, uint32_t number) {
 
 static bool has_bit(const uint64_t *mask, uint32_t bit) { return mask[bit / 64] >> (bit % 64) & 1; }
 
-/* The bits that all of the group look at, and those that any does. */
+/* Computes the bits that all rules of the group compare, and those that any rule does. */
 static void common_bits(const struct plan *plan, const uint32_t *group, uint32_t count, uint64_t *all, uint64_t *any) {
     uint32_t words = plan->classifier->key_words;
     memset(all, 0xff, words * sizeof *all);
@@ -43,7 +43,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How long the chain is in which an average rule of the group would be, under the mask. */
+/* Returns the estimated length of an average rule's chain in the group, under the mask. */
 static double chain_length(const struct plan *plan, const uint32_t *group, uint32_t count, const uint64_t *mask) {
     uint64_t hashes[SAMPLE];
     double pairs = 0;
@@ -62,7 +62,7 @@ static double chain_length(const struct plan *plan, const uint32_t *group, uint3
     return count < 2 ? 1 : 1 + pairs / (count * (count - 1) / 2.0) * (count * plan->scale - 1);
 }
 
-/* Bits in common, summed over all rules, if the group is divided on `bit`. */
+/* Returns the bits in common, summed over all rules, if the group is divided on `bit`. */
 static uint64_t bits_after(const struct plan *plan, const uint32_t *group, uint32_t count, uint32_t bit) {
     uint32_t words = plan->classifier->key_words, size[2] = {0, 0}, bits[2] = {0, 0};
     uint64_t all[2][words];
@@ -78,7 +78,7 @@ static uint64_t bits_after(const struct plan *plan, const uint32_t *group, uint3
     return (uint64_t)size[0] * bits[0] + (uint64_t)size[1] * bits[1];
 }
 
-/* The best bit to divide on; false: all rules look at the same bits. */
+/* Finds the best bit to divide on; returns false if all rules compare the same bits. */
 static bool best_bit(const struct plan *plan, const uint32_t *group, uint32_t count, const uint64_t *all,
                      const uint64_t *any, uint32_t *bit) {
     uint32_t words = plan->classifier->key_words, candidates = 0, tried = 0;

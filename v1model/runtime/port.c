@@ -118,7 +118,7 @@ void weir_look_at_links(struct vswitch *sw) {
     switch_unlock(sw);
 }
 
-/* What became of a packet that an interface had. */
+/* Reports the outcome of a packet that an interface had. */
 static void tell_outcome(struct vswitch *sw, const struct job *job) {
     enum drop_cause cause = job->send_error == EMSGSIZE ? DROPPED_BEYOND_MTU : DROPPED_TRANSMIT;
     if (!job->send_error) {

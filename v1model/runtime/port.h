@@ -1,4 +1,4 @@
-/* Ports. A port is attached to an interface (AF_PACKET), or not: then what goes out of it lands in the
+/* Ports. A port may be attached to an interface (AF_PACKET). Frames that leave by other ports go to the
  * outbox of the library form. */
 #ifndef WEIR_PORT_H
 #define WEIR_PORT_H
@@ -30,7 +30,7 @@ struct port {
     unsigned index; /* the interface's own: another one may get its name */
 };
 
-/* What left in the library form, and when. */
+/* Frame that left in the library form, and its time. */
 struct output_record {
     uint32_t port, length;
     uint64_t time_us;
@@ -53,32 +53,33 @@ struct ports {
 /* Sends the frame out of job->egress_port and takes the job. */
 void port_output(struct vswitch *sw, struct job *job);
 
-/* Packets that wait for a port. */
+/* Returns how many packets wait for a port. */
 uint32_t port_depth(const struct vswitch *sw, unsigned port);
 
-/* Sends what is queued. ports_send leaves the jobs in `sent`: it needs no lock. */
+/* Sends queued frames. ports_send leaves the jobs in `sent`: it needs no lock. */
 void ports_send(struct vswitch *sw);
 void ports_reclaim(struct vswitch *sw);
 void ports_flush(struct vswitch *sw);
 void ports_close(struct vswitch *sw);
 
-/* After an error: tells the control plane, and gives up a port whose interface has gone. */
+/* Reports an error to the control plane, and gives up a port whose interface is gone. */
 void port_failed(struct vswitch *sw, uint32_t number);
-/* The kernel tells of an interface that is deleted while it is still there, and not again when it is gone: so ports
- * whose interface is down are looked at until it is up or gone, once a second at last. */
+/* Looks again at ports whose interface is down, until it is up or gone; in the end once a second. This is
+ * needed because the kernel reports that an interface is being deleted while it still exists, and does not
+ * report again. */
 void ports_look_again(struct vswitch *sw);
-/* How long the forwarding thread may sleep, in ms; -1: until something happens. */
+/* Returns how long the forwarding thread may sleep, in ms; -1: until something happens. */
 int ports_patience_ms(const struct vswitch *sw);
 
-/* interface.c: one socket. Errors as errno. */
+/* In interface.c: one socket. Errors are errno. */
 int interface_open(struct port *port, const char *interface, uint32_t ring_bytes);
 void interface_close(struct port *port);
-/* Fills up to `count` jobs with frames; how many. */
+/* Fills up to `count` jobs with frames; returns how many. */
 uint32_t interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);
-/* Sends the queue; what can't be sent is counted, and has the reason in its send_error. false: for an error in
- * port->error. */
+/* Sends the queue. Frames that can't be sent are counted, and have the reason in send_error. Returns false
+ * for an error in port->error. */
 bool interface_send(struct port *port);
-/* Whether the socket has an error to report; it is in port->error then. */
+/* Returns whether the socket has an error to report, which is then in port->error. */
 bool interface_take_error(struct port *port);
 void interface_count_kernel_drops(struct port *port);
 bool interface_is_gone(const struct port *port);

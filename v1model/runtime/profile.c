@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes array[handle] exist; new elements are zero. */
+/* Extends an array so that array[handle] exists; new elements are zero. */
 static int reserve(void **array, uint32_t *capacity, uint32_t handle, size_t element_bytes) {
     if (handle < *capacity) return 0;
     uint32_t wanted = *capacity ? *capacity : 16;

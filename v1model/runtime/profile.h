@@ -14,7 +14,7 @@ struct member {
     uint8_t *data; /* the action's arguments */
 };
 
-/* A member's share of its group: the hash values below `below` that its predecessor has not. */
+/* Share of a member in its group: the hash values below `below`, without those of the members before it. */
 struct share {
     uint64_t below; /* this weight and all before it */
     uint32_t member; /* handle */
@@ -36,14 +36,14 @@ struct profile {
 
 void profile_clear(struct profile *profile);
 
-/* Handles are given by the caller, small and dense. */
+/* Handles are chosen by the caller, small and dense. */
 int profile_set_member(struct profile *profile, uint32_t handle, uint16_t action, const uint8_t *data);
 void profile_delete_member(struct profile *profile, uint32_t handle);
 /* Weights are at least 1. */
 int profile_set_group(struct profile *profile, uint32_t handle, const uint32_t *members, const uint32_t *weights,
                       const uint32_t *watches, uint32_t count);
 
-/* profile_choose among the members whose links are up; NULL: there are none. */
+/* Chooses as profile_choose does, among the members whose links are up; returns NULL if there are none. */
 const struct member *profile_choose_live(const struct profile *profile, const struct group *group, uint64_t hash,
                                          const bool *link_down);
 
@@ -51,8 +51,8 @@ static inline const struct member *profile_member(const struct profile *profile,
     return handle < profile->member_capacity && profile->members[handle].in_use ? &profile->members[handle] : NULL;
 }
 
-/* The member that a list with each member `weight` times would have at the hash's place, as in
- * simple_switch; found by bisection. NULL: the group is empty or unknown. */
+/* Returns the member at the hash's place in a list with each member `weight` times, as in simple_switch;
+ * found by bisection. NULL: the group is empty or unknown. */
 static inline const struct member *profile_choose(const struct profile *profile, uint32_t group, uint64_t hash,
                                                  const bool *link_down) {
     if (group >= profile->group_capacity || !profile->groups[group].count) return NULL;

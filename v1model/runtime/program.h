@@ -1,4 +1,5 @@
-/* What generated code tells the runtime about a program: sizes, and the function that runs packets. */
+/* Description of a program, which generated code gives to the runtime: sizes, and the function that runs
+ * packets. */
 #ifndef WEIR_PROGRAM_H
 #define WEIR_PROGRAM_H
 
@@ -71,10 +72,10 @@ struct program {
     const struct profile_spec *profile;
     const struct custom_spec *custom;
     const uint32_t *digest_bytes;
-    /* Runs a packet through the pipeline and everything that comes of it, but for what it puts
-     * into sw->again (resubmit, recirculate). Takes the job. */
+    /* Runs a packet through the pipeline, and all packets that it causes, except those put into sw->again
+     * (resubmit, recirculate). Takes the job. */
     void (*run)(struct vswitch *sw, struct job *job);
-    /* The same from egress on, for a packet that leaves its queue. */
+    /* Runs the part from egress on, for a packet that leaves its queue. */
     void (*leave)(struct vswitch *sw, struct job *job);
 };
 

@@ -78,7 +78,8 @@ static uint64_t port_next_ns(const struct port_queues *queues) {
     return larger(next, queues->free_ns);
 }
 
-/* The port whose next packet leaves first; NULL: nothing waits. Ports whose queues are empty leave the list. */
+/* Returns the port whose next packet leaves first, or NULL if none waits. Ports with empty queues leave
+ * the list. */
 static struct port_queues *first_port(const struct vswitch *sw, uint64_t *at_ns) {
     struct queues *all = sw->queues;
     struct port_queues *first = NULL;
@@ -100,7 +101,7 @@ static struct port_queues *first_port(const struct vswitch *sw, uint64_t *at_ns)
     return first;
 }
 
-/* The queues whose first packet may leave, a bit for each. */
+/* Returns the queues whose first packet may leave, as one bit each. */
 static unsigned ready_queues(const struct port_queues *queues, uint64_t at_ns) {
     unsigned ready = 0;
     for (unsigned left = queues->used; left; left &= left - 1) {
@@ -112,8 +113,8 @@ static unsigned ready_queues(const struct port_queues *queues, uint64_t at_ns) {
 
 static unsigned highest(unsigned bits) { return 31u - (unsigned)__builtin_clz(bits); }
 
-/* Strict priority among the queues without a weight, from the highest on; then those with one, as many packets in
- * turn as their weights say. One is ready. */
+/* Returns the next queue, of which one is ready: by strict priority among those without a weight, from the
+ * highest on; then those with a weight send as many packets in turn as their weights say. */
 static struct queue *choose(struct port_queues *queues, uint64_t at_ns) {
     unsigned ready = ready_queues(queues, at_ns), strict = ready & ~(unsigned)queues->weighted;
     if (strict) return &queues->queue[highest(strict)];
@@ -174,7 +175,7 @@ void queues_clear(struct vswitch *sw) {
 
 enum { ETHERTYPE_OFFSET = 12, TAG_BYTES = 4, TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_TAG = 0x8100, TYPE_OUTER_TAG = 0x88a8 };
 
-/* RFC 1624: the checksum of a header in which a 16-bit word has changed. */
+/* Updates the checksum of a header in which a 16-bit word has changed (RFC 1624). */
 static void update_checksum(uint8_t *checksum, uint32_t before, uint32_t after) {
     uint32_t sum = (~(uint32_t)load_be(checksum, 2) & 0xffff) + (~before & 0xffff) + after;
     sum = (sum & 0xffff) + (sum >> 16);

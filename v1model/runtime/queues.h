@@ -1,6 +1,6 @@
-/* The traffic manager between ingress and egress: which packets wait for a port, in which order and how fast
- * they leave, and which are dropped or marked. A switch without it (sw->queues NULL) hands each packet to egress
- * at once. */
+/* The traffic manager between ingress and egress. It decides which packets wait for a port, in which order
+ * and how fast they leave, and which are dropped or marked. A switch without it (sw->queues NULL) runs
+ * egress for each packet at once. */
 #ifndef WEIR_QUEUES_H
 #define WEIR_QUEUES_H
 
@@ -9,7 +9,7 @@
 enum {
     QUEUES = 8, /* of a port, one for each value of standard_metadata.priority */
     DEFAULT_DEPTH_PACKETS = 64,
-    SPARE_JOBS = 512, /* that packets in queues leave to the others */
+    SPARE_JOBS = 512, /* reserved for packets that are not in queues */
 };
 
 /* 0 stands for no limit, no mark, and for a weight: strict priority. */
@@ -45,19 +45,20 @@ struct queues {
     struct port_queues port[PORTS];
 };
 
-/* Of ports that are limited, as all that follows. Whether the packet leaves at once, which is told to its queue: no packet
- * waits anywhere in the switch, and its queue and port are free. */
+/* The functions below are for ports that are limited. This one returns whether the packet leaves at once,
+ * because no packet waits in the switch, and its queue and port are free; then the queue counts it. */
 bool queues_pass(struct vswitch *sw, struct job *job, unsigned priority);
-/* Whether the queue of the packet has room; else that is counted there. */
+/* Returns whether the packet's queue has space; otherwise the queue counts the drop. */
 bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority);
 /* Takes the packet, which was admitted. */
 void queues_put(struct vswitch *sw, struct job *job, unsigned priority);
-/* Every packet whose time has come goes through egress, in the order of those times. In the library form the switch's
- * clock stands at that time meanwhile. */
+/* Runs egress for every packet whose time has come, in the order of those times. In the library form the
+ * switch's clock stands at that time meanwhile. */
 void queues_serve(struct vswitch *sw, uint64_t until_us);
-/* Drops what waits. */
+/* Drops the waiting packets. */
 void queues_clear(struct vswitch *sw);
-/* Marks a packet that met a long queue, if it is IPv4 or IPv6 and says that it can be marked (RFC 3168). */
+/* Marks a packet that met a long queue, if it is IPv4 or IPv6 and declares that it can be marked (RFC
+ * 3168). */
 void queues_mark(struct vswitch *sw, struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
-/* Entries with ranges: each becomes the rules of the prefixes that its ranges consist of. Where those
- * would be too many, a range counts as the prefix that both its ends share, and is compared for itself. */
+/* Entries with ranges: each becomes the rules of the prefixes that its ranges consist of. If there are too
+ * many, a range counts as the prefix that its ends share, and is compared by itself. */
 #include "table.h"
 
 enum { MAX_PREFIXES = 126, WORD_BYTES = 8 }; /* a range of 64 bits */
@@ -16,7 +16,7 @@ struct expansion {
     uint8_t *key, *mask;
 };
 
-/* The prefixes of low..high, where low <= high; how many. */
+/* Computes the prefixes of low..high, where low <= high; returns how many. */
 static unsigned prefixes_of(uint64_t low, uint64_t high, struct prefix *prefixes) {
     unsigned count = 0;
     for (;;) {
@@ -34,7 +34,7 @@ static unsigned prefix_count(const struct key_field *field, const uint8_t *low, 
     return prefixes_of(load_be(low + field->offset, field->bytes), load_be(high + field->offset, field->bytes), prefixes);
 }
 
-/* Which ranges are split: the smallest ones, as long as the product is within the limit. */
+/* Chooses the ranges to split: the smallest ones, as long as the product is within the limit. */
 static bool choose(const struct table *table, const uint8_t *low, const uint8_t *high, bool *split) {
     const struct table_spec *spec = table->spec;
     unsigned rules = 1;
@@ -54,7 +54,7 @@ static bool choose(const struct table *table, const uint8_t *low, const uint8_t 
     }
 }
 
-/* The bits that both ends share, from the top. */
+/* Sets the mask to the bits that both ends share, from the top. */
 static void common_prefix(const struct key_field *field, uint8_t *key, uint8_t *mask) {
     bool differ = false;
     for (unsigned i = field->offset; i < field->offset + field->bytes; i++) {

@@ -24,7 +24,7 @@ int replication_init(struct replication *replication);
 void replication_free(struct replication *replication);
 void replication_clear(struct replication *replication);
 
-/* Replaces the list at `slot`; replicas NULL: removes it. */
+/* Replaces the list at `slot`, or (replicas NULL) removes it. */
 int replicas_set(struct replicas **slot, const struct replica *replicas, uint32_t count, uint32_t packet_length_bytes);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "bits.h"
 
-/* Of the slot that such a frame needs with what the kernel writes before it: its header, 16 bytes for a link's
- * header, aligned. */
+/* Returns the bytes of a slot for such a frame and the parts that the kernel writes before it: its header,
+ * 16 bytes for a link's header, padding. */
 static uint32_t slot_bytes(uint32_t mtu_bytes) {
     uint32_t head = TPACKET_ALIGN(TPACKET2_HDRLEN + 16);
     uint32_t wanted = (uint32_t)whole_lines(head + (mtu_bytes < RING_JUMBO_MTU ? mtu_bytes : RING_JUMBO_MTU));

@@ -1,6 +1,6 @@
-/* A receive ring (packet_mmap, TPACKET_V2): the kernel writes frames into shared memory, no system call
- * and no copy of a socket buffer per packet. A slot takes what the interface's MTU allows, up to jumbo frames; what
- * is longer comes by way of the socket. */
+/* A receive ring (packet_mmap, TPACKET_V2): the kernel writes frames into shared memory, without a system
+ * call or a copy of a socket buffer per packet. The size of a slot follows from the interface's MTU, up to
+ * jumbo frames; longer frames come from the socket. */
 #ifndef WEIR_RING_H
 #define WEIR_RING_H
 
@@ -24,7 +24,7 @@ struct ring {
     uint32_t block, next; /* the next frame's block, and its slot there */
 };
 
-/* What a slot holds. `copied`: the frame itself has to be read from the socket. */
+/* Frame of a slot. `copied`: the frame itself has to be read from the socket. */
 struct ring_frame {
     const uint8_t *data;
     uint32_t length;
@@ -32,11 +32,12 @@ struct ring_frame {
     uint16_t tag_protocol, tag;
 };
 
-/* 0 or errno; before bind. `bytes`: about how large it may be; it has RING_LEAST_SLOTS in any case. */
+/* Opens the ring, before bind; returns 0 or errno. `bytes` is its approximate size limit; it has
+ * RING_LEAST_SLOTS in any case. */
 int ring_open(struct ring *ring, int socket, uint32_t mtu_bytes, uint32_t bytes);
 void ring_close(struct ring *ring);
 
-/* The next frame, if there is one; it stays until ring_release. */
+/* Returns whether there is a next frame, which is valid until ring_release. */
 bool ring_peek(const struct ring *ring, struct ring_frame *frame);
 void ring_release(struct ring *ring);
 

@@ -1,4 +1,4 @@
-/* Life and packets of a switch; the control plane's calls are in control.c. */
+/* Lifetime and packets of a switch; the control plane's calls are in control.c. */
 #include "switch.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void weir_set_clock(struct vswitch *sw, uint64_t now_us) {
 
 static void *zeroed(size_t count, size_t bytes) { return calloc(count ? count : 1, bytes ? bytes : 1); }
 
-/* Of the memory that is a register's own, not its neighbour's. */
+/* Returns the bytes of memory that belong to a register, not to its neighbour. */
 static size_t array_bytes(const struct register_spec *spec) {
     return spec->offset_bytes ? 0 : whole_lines((size_t)spec->size * spec->stride_bytes);
 }
@@ -58,7 +58,7 @@ static void free_customs(struct vswitch *sw) {
     free(sw->custom);
 }
 
-/* One piece of memory, of which only what is written takes room. */
+/* Allocates one piece of memory for all registers, of which only written parts take space. */
 static int init_registers(struct vswitch *sw) {
     const struct program *program = sw->program;
     size_t used = 0;
@@ -197,7 +197,7 @@ void switch_run_again(struct vswitch *sw) {
     }
 }
 
-/* While forwarding, the forwarding thread does the work: the ports are its own. */
+/* Runs a packet, or hands it to the forwarding thread, which owns the ports while it runs. */
 static void run_or_hand_over(struct vswitch *sw, struct job *job) {
     if (sw->ports.running) {
         job_push(&sw->ports.injected, job);

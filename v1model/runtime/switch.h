@@ -1,5 +1,5 @@
-/* One switch: the state of a program, the packets in flight, and the lock around both. Everything
- * hangs on struct vswitch, so that several switches live in one process. */
+/* One switch: the state of a program, the packets in flight, and the lock around both. Everything belongs
+ * to struct vswitch, so that a process can have several switches. */
 #ifndef WEIR_SWITCH_H
 #define WEIR_SWITCH_H
 
@@ -16,9 +16,9 @@
 
 enum {
     DROP_PORT = 511,
-    PASS_LIMIT = 4096,     /* times that a packet goes round, egress passes of a pass; in the library form all that it causes */
+    PASS_LIMIT = 4096,     /* passes of a packet, egress passes of a pass; in the library form all that a packet causes */
     AGAIN_LIMIT = 1024,    /* packets that wait to enter ingress again, as in simple_switch */
-    PARSER_LIMIT = 65536,  /* parser states with a way back, per packet */
+    PARSER_LIMIT = 65536,  /* parser states in cycles, per packet */
     LOOP_LIMIT = 1 << 20,  /* loop iterations, per packet and control block */
 };
 
@@ -43,8 +43,8 @@ enum drop_cause {
 
 enum { TRACE_PATTERN_BYTES = 256 };
 
-/* Which packets are traced: those that come into `port` (ANY_PORT: whichever) and begin with `value`
- * under `mask`. */
+/* Filter of traced packets: those that come into `port` (ANY_PORT: any) and begin with `value` under
+ * `mask`. */
 struct trace_filter {
     bool enabled;
     uint32_t port, length;
@@ -89,8 +89,8 @@ struct vswitch {
     struct ports ports;
     uint8_t *scratch; /* max_frame_bytes + headroom: checksums over a payload */
 
-    /* `turn` is held only while waiting for `state`: whoever just released the state can't take it
-     * again before one who waits. */
+    /* While waiting for `state`, a thread holds `turn`: so a thread that just released the state can't
+     * take it again before one that waits. */
     pthread_mutex_t turn, state;
 };
 
@@ -106,7 +106,7 @@ static inline void drop(struct vswitch *sw, struct job *job, enum drop_cause cau
     job_release(&sw->pool, job);
 }
 
-/* xorshift64*: for random() and the hash algorithm of that name. */
+/* xorshift64*, for random() and the hash algorithm of that name. */
 static inline uint64_t next_random(struct vswitch *sw) {
     sw->random_state ^= sw->random_state >> 12;
     sw->random_state ^= sw->random_state << 25;
@@ -116,20 +116,20 @@ static inline uint64_t next_random(struct vswitch *sw) {
 
 uint64_t clock_now_us(const struct vswitch *sw);
 
-/* Runs a packet to completion, or (again_limit reached) drops what would go round for ever. */
+/* Runs a packet to completion, or (again_limit reached) drops packets that would never end. */
 void switch_run(struct vswitch *sw, struct job *job);
 
-/* Runs what resubmit and recirculate have put aside. */
+/* Runs the packets that resubmit and recirculate have put aside. */
 void switch_run_again(struct vswitch *sw);
 
-/* Makes the forwarding thread look at what it has to do. */
+/* Wakes the forwarding thread to check its tasks. */
 void forward_wake(struct vswitch *sw);
 
 /* Puts a digest sample or a log message into the events. */
 void emit_digest(struct vswitch *sw, uint32_t digest, const uint8_t *sample);
 void emit_log(struct vswitch *sw, uint32_t message, const uint8_t *arguments, uint32_t bytes);
 
-/* Traces (trace.h): whether a packet is wanted; a step of a packet with its values in two parts. */
+/* Traces (trace.h): whether a packet is wanted; one step of a packet, with its values in two parts. */
 bool trace_wants(const struct trace_filter *filter, const struct job *job);
 void emit_trace(struct vswitch *sw, const struct job *job, uint32_t site, const uint8_t *values, uint32_t bytes,
                 const uint8_t *more, uint32_t more_bytes);

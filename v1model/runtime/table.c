@@ -76,7 +76,7 @@ static uint32_t take_entry(struct table *table) {
 
 /* --- the hash table of all entries */
 
-/* Where a handle with this hash goes. */
+/* Returns the place of a handle with this hash. */
 static uint32_t *free_slot(const struct table *table, uint32_t hash) {
     uint32_t i = hash;
     while (table->slots[i & (table->slot_capacity - 1)] != NO_ENTRY) i++;
@@ -121,7 +121,7 @@ static bool insert_slot(struct table *table, uint32_t handle) {
     return true;
 }
 
-/* Frees a slot and moves back what only stood behind it because it was taken. */
+/* Frees a slot, and moves back the slots behind it that were displaced by it. */
 static void delete_slot(struct table *table, uint32_t handle) {
     uint32_t last = table->slot_capacity - 1, hole = table_entry(table, handle)->hash & last;
     while (table->slots[hole] != handle) hole = (hole + 1) & last;

@@ -8,23 +8,23 @@
 
 enum { NO_ENTRY = UINT32_MAX, ENTRY_EXISTS = UINT32_MAX - 1 };
 
-/* What an entry does: an action with its arguments, or a member or group of the action profile. */
+/* Kinds of an entry's target: an action with its arguments, or a member or group of the action profile. */
 enum target_kind { TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP };
 
-/* Entries stand at the beginning of cache lines. What a lookup touches, from the hash to the key, is behind the
- * first one: usually all in the second. */
+/* Entry at the beginning of a cache line. A lookup reads from the hash to the key, which is behind the
+ * first line: usually all in the second. */
 struct entry {
     uint64_t packets, bytes;
     uint64_t last_hit_us, idle_timeout_us, reported_us; /* when it was last reported as idle */
     struct meter *meter; /* the direct meter, where the table has one; the default entry's only once configured */
     int32_t priority;
     union {
-        uint32_t rules; /* but for MATCH_EXACT: the first of its rules in the classifier */
+        uint32_t rules; /* except for MATCH_EXACT: the first of its rules in the classifier */
         uint32_t next;  /* not in use: in the free list */
     };
     bool in_use;
-    bool plain; /* nobody but this table knows anything of it; see write.h */
-    _Alignas(CACHE_LINE) uint32_t hash; /* of what identifies it: the key; with masks also mask and priority */
+    bool plain; /* nothing else is stored of it outside this table; see write.h */
+    _Alignas(CACHE_LINE) uint32_t hash; /* of its identity: the key; with masks also mask and priority */
     uint32_t target;   /* handle of a member or group */
     uint16_t action;
     uint8_t kind;      /* enum target_kind */
@@ -38,7 +38,7 @@ struct table {
     uint64_t seed[2];
     uint32_t *slots; /* handles by hash, or NO_ENTRY; a power of two, open addressing, linear probing */
     uint32_t slot_capacity;
-    struct classifier classifier; /* finds the entries of a packet, but for MATCH_EXACT */
+    struct classifier classifier; /* finds the entries of a packet, except for MATCH_EXACT */
     struct entry *default_entry;
 };
 
@@ -54,16 +54,17 @@ static inline uint8_t *entry_mask(const struct table *table, struct entry *entry
 
 int table_init(struct table *table, const struct table_spec *spec, const uint64_t seed[2]);
 void table_free(struct table *table);
-void table_clear(struct table *table); /* but for the default entry's action */
+void table_clear(struct table *table); /* except for the default entry's action */
 
-/* `mask` NULL: MATCH_EXACT. MATCH_RANGE: for fields with ranges, key has the lower and mask the upper end. */
-/* The entry with this very key, mask and priority, or NO_ENTRY. */
+/* In keys, `mask` NULL is for MATCH_EXACT. With MATCH_RANGE, fields with ranges have the lower end in the
+ * key and the upper end in the mask. */
+/* Returns the entry with exactly this key, mask and priority, or NO_ENTRY. */
 uint32_t table_find(const struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority);
-/* The new entry's handle; ENTRY_EXISTS, or NO_ENTRY when the table is full or memory ran out. */
+/* Returns the new entry's handle; ENTRY_EXISTS, or NO_ENTRY when the table is full or there is no memory. */
 uint32_t table_insert(struct table *table, const uint8_t *key, const uint8_t *mask, int32_t priority);
 void table_delete(struct table *table, uint32_t handle);
 
-/* ranges.c: gives the classifier the entry's rules; the last one, or NO_RULE without memory. */
+/* In ranges.c: gives the classifier the entry's rules; returns the last one, or NO_RULE without memory. */
 uint32_t insert_ranges(struct table *table, uint32_t handle);
 bool ranges_match(const struct table *table, uint32_t handle, const uint8_t *key);
 
@@ -79,8 +80,9 @@ static inline struct entry *table_lookup_exact(const struct table *table, const 
     }
 }
 
-/* Fetches the first rules of the chains, and their entries: each may be a miss, and so they miss together. Rules and
- * entries are numbered alike as long as each entry has one rule; where that is not so, a line is fetched in vain. */
+/* Fetches the first rules of the chains, and their entries, together, because each may be a cache miss.
+ * Rules and entries have the same numbers as long as each entry has one rule; otherwise a line is fetched
+ * in vain. */
 static inline void rules_ahead(const struct table *table, uint32_t first, const uint32_t hashes[AHEAD]) {
     const struct classifier *classifier = &table->classifier;
     for (uint32_t i = 0; i < AHEAD && first + i < classifier->tuple_count; i++) {
@@ -92,7 +94,7 @@ static inline void rules_ahead(const struct table *table, uint32_t first, const 
     }
 }
 
-/* Of several entries that match, one with the highest priority. */
+/* Returns an entry with the highest priority of those that match. */
 static inline __attribute__((always_inline)) struct entry *table_lookup_best(const struct table *table, const uint8_t *key,
                                                                              unsigned key_bytes) {
     const struct classifier *classifier = &table->classifier;
@@ -123,7 +125,7 @@ static inline __attribute__((always_inline)) struct entry *table_lookup_best(con
     return best ? table_entry(table, best->entry) : NULL;
 }
 
-/* One function for all tables of a program that have keys of so many bytes. */
+/* Defines one lookup for all tables of a program with keys of this length. */
 #define LOOKUP_BEST(BYTES)                                                                                                    \
     static __attribute__((noinline)) struct entry *table_lookup_best_##BYTES(const struct table *table, const uint8_t *key) { \
         return table_lookup_best(table, key, BYTES);                                                                          \

@@ -1,4 +1,5 @@
-/* Which packets are traced, and their steps as events. Nothing here runs unless a program is compiled for it. */
+/* Filter of traced packets, and their steps as events. Nothing here runs unless a program is compiled for
+ * it. */
 #include "trace.h"
 
 #include <stdlib.h>

@@ -1,15 +1,15 @@
-/* What becomes of packets, as events, in programs that are compiled with WEIR_TRACE; in others
- * `traced` is false for the compiler too, and nothing of it is left.
+/* Traces of packets as events, in programs that are compiled with WEIR_TRACE. In others `traced` is false
+ * for the compiler too, so that no code of it remains.
  *
- * A packet that came in has a number, and so has each copy of it: the packet itself, clones, replicas,
- * what was resubmitted or recirculated. */
+ * A packet that came in has a number, and so has each copy of it: the packet itself, clones, replicas, and
+ * resubmitted or recirculated ones. */
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H
 
 #include "switch.h"
 
-/* What happens outside the program's own code; sites of the program are numbered from 0. The names and
- * values of each are in v1model/trace/decoder.py. */
+/* Steps outside the program's own code; sites of the program are numbered from 0. The names and values of
+ * each are in v1model/trace/decoder.py. */
 enum trace_step {
     TRACE_RECEIVED = 0x40000000, /* port, then the frame */
     TRACE_COPIED,                /* enum trace_cause, the copy that it is one of */
@@ -30,13 +30,13 @@ static inline void trace_numbers(struct vswitch *sw, const struct job *job, enum
     if (traced(job)) emit_trace(sw, job, step, (const uint8_t *)numbers, sizeof numbers, NULL, 0);
 }
 
-/* For the runtime, which is not compiled anew for a trace: where a packet left, or a port lost it. */
+/* For the runtime, which is not compiled anew for a trace: a packet left by a port, or the port lost it. */
 void trace_sent(struct vswitch *sw, const struct job *job);
 void trace_lost(struct vswitch *sw, const struct job *job, uint32_t cause, uint32_t port);
-/* Frames that `port` could not take: each a packet of its own, without its bytes. */
+/* Frames that `port` could not take: each is a packet of its own, without its bytes. */
 void trace_not_taken(struct vswitch *sw, uint64_t frames, uint32_t port);
 
-/* A port number and the frame as it is now. */
+/* Traces a port number and the frame as it is now. */
 static inline void trace_frame(struct vswitch *sw, const struct job *job, enum trace_step step, uint32_t port) {
     if (traced(job)) emit_trace(sw, job, step, (const uint8_t *)&port, sizeof port, job->data, job->length);
 }
@@ -58,7 +58,7 @@ static inline void trace_copied(struct vswitch *sw, struct job *copy, const stru
     trace_numbers(sw, copy, TRACE_COPIED, cause, from->trace_copy);
 }
 
-/* Aborted packets are counted where they are stopped: by the program. */
+/* Traces an aborted packet; the program counts it where it stops the packet. */
 static inline void trace_aborted(struct vswitch *sw, const struct job *job) {
     trace_numbers(sw, job, TRACE_DROPPED, DROP_CAUSES, 0);
 }

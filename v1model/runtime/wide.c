@@ -1,7 +1,7 @@
 /* Schoolbook arithmetic on big-endian byte arrays; see wide.h. */
 #include "wide.h"
 
-/* Byte i counted from the least significant; beyond the value: `fill`. */
+/* Returns byte i counted from the least significant; beyond the value it is `fill`. */
 static inline uint8_t byte_at(const uint8_t *value, unsigned bytes, unsigned i, uint8_t fill) {
     return i < bytes ? value[bytes - 1 - i] : fill;
 }
@@ -143,7 +143,7 @@ uint8_t *wide_divmod(uint8_t *to, const uint8_t *a, const uint8_t *b, unsigned w
     return to;
 }
 
-/* The largest (or, negative, the smallest) value of int<width>, or the largest of bit<width>. */
+/* Returns the largest (or, if `negative`, the smallest) value of int<width>, or the largest of bit<width>. */
 static uint8_t *extreme(uint8_t *to, unsigned width, bool is_signed, bool negative) {
     uint8_t sign = (uint8_t)(1 << (width - 1) % 8);
     memset(to, negative ? 0 : 0xff, wide_bytes(width));

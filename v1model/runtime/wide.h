@@ -1,6 +1,6 @@
-/* Values of more than 128 bits: big-endian byte arrays of (width + 7) / 8 bytes, as on the wire, the
- * unused upper bits of the first byte 0. Every function returns its destination, which may be one of
- * its operands. Operands of one call have one width unless the names say otherwise. */
+/* Values of more than 128 bits: big-endian byte arrays of (width + 7) / 8 bytes, as on the wire; the
+ * unused upper bits of the first byte are 0. Every function returns its destination, which may be one of
+ * its operands. The operands of one call have one width unless the names say otherwise. */
 #ifndef WEIR_WIDE_H
 #define WEIR_WIDE_H
 
@@ -18,14 +18,14 @@ uint8_t *wide_resize(uint8_t *to, unsigned to_width, const uint8_t *from, unsign
 u128 wide_low128(const uint8_t *from, unsigned width);
 uint64_t wide_shift_amount(const uint8_t *from, unsigned width); /* UINT64_MAX if it does not fit */
 
-/* from[low + width - 1 : low], for results up to 128 bits and wider ones. */
+/* Returns from[low + width - 1 : low], for results up to 128 bits and wider ones. */
 u128 wide_slice128(const uint8_t *from, unsigned from_width, unsigned low, unsigned width);
 uint8_t *wide_slice(uint8_t *to, const uint8_t *from, unsigned from_width, unsigned low, unsigned width);
-/* to[low + width - 1 : low] = from, the other bits of `to` unchanged. */
+/* Sets to[low + width - 1 : low] = from; the other bits of `to` stay unchanged. */
 uint8_t *wide_insert(uint8_t *to, unsigned to_width, unsigned low, const uint8_t *from, unsigned width);
 uint8_t *wide_insert128(uint8_t *to, unsigned to_width, unsigned low, u128 value, unsigned width);
 
-/* The `width` bits that begin `offset` bits into a packet, and back. */
+/* Read or write the `width` bits that begin `offset` bits into a packet. */
 uint8_t *wide_load(uint8_t *to, const uint8_t *packet, unsigned offset, unsigned width);
 void wide_store(uint8_t *packet, unsigned offset, const uint8_t *from, unsigned width);
 

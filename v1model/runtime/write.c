@@ -1,4 +1,4 @@
-/* Updates of P4Runtime into tables; see write.h. The bytes are a stranger's: every length is checked. */
+/* Updates of P4Runtime into tables; see write.h. The bytes are untrusted: every length is checked. */
 #include "write.h"
 
 #include "api.h"
@@ -24,7 +24,7 @@ struct field {
     struct bytes bytes;
 };
 
-/* One update, checked: what to do with which entry. */
+/* Checked update: what to do with which entry. */
 struct update {
     const struct wire_table *table;
     enum update_type type;
@@ -46,7 +46,7 @@ static bool read_varint(struct bytes *from, uint64_t *value) {
     return false;
 }
 
-/* The next field; the value of a fixed32 or fixed64, which no message here has, is passed over. */
+/* Reads the next field; the value of a fixed32 or fixed64, which no message here has, is skipped. */
 static bool read_field(struct bytes *from, struct field *field) {
     uint64_t tag, length;
     if (!read_varint(from, &tag) || tag >> 32) return false;
@@ -63,7 +63,7 @@ static bool read_field(struct bytes *from, struct field *field) {
     return true;
 }
 
-/* The only field of a message, bytes with this number. */
+/* Reads a message whose only field is bytes with this number. */
 static bool read_only(struct bytes message, uint32_t number, struct bytes *value) {
     struct field field;
     if (!read_field(&message, &field) || field.type != BYTES || field.number != number) return false;
@@ -71,7 +71,7 @@ static bool read_only(struct bytes message, uint32_t number, struct bytes *value
     return message.at == message.end;
 }
 
-/* A number as `bytes` big-endian bytes; false: it is empty or has more than `width` bits. */
+/* Reads a number as `bytes` big-endian bytes; returns false if it is empty or has more than `width` bits. */
 static bool read_value(struct bytes from, uint8_t *value, uint32_t bytes, uint32_t width) {
     if (from.at == from.end) return false;
     while (from.at < from.end && !*from.at) from.at++;
@@ -82,7 +82,7 @@ static bool read_value(struct bytes from, uint8_t *value, uint32_t bytes, uint32
     return width % 8 == 0 || bytes == 0 || !(value[0] >> width % 8);
 }
 
-/* --- match fields: in the canonical form, which leaves out what matches anything */
+/* --- match fields: in the canonical form, which leaves out those that match anything */
 
 static void prefix_mask(uint8_t *mask, uint32_t bytes, uint32_t width, uint32_t length) {
     uint32_t open = width - length; /* bits at the end */
@@ -96,14 +96,14 @@ static bool is_zero(const uint8_t *value, uint32_t bytes) {
     return !any;
 }
 
-/* A mask that is not 0, and a value without bits outside of it. */
+/* Returns whether the mask is not 0, and the value has no bits outside of it. */
 static bool is_masked(const uint8_t *value, const uint8_t *mask, uint32_t bytes) {
     uint8_t outside = 0;
     for (uint32_t i = 0; i < bytes; i++) outside |= value[i] & (uint8_t)~mask[i];
     return !outside && !is_zero(mask, bytes);
 }
 
-/* The two parts that ternary (value, mask), range (low, high) and lpm (value, length) have. */
+/* Reads the two parts of ternary (value, mask), range (low, high) and lpm (value, length). */
 static bool read_pair(struct bytes message, enum wire_type second, struct bytes *value, struct field *other) {
     struct field first;
     return read_field(&message, &first) && first.number == 1 && first.type == BYTES && read_field(&message, other) &&
@@ -157,7 +157,7 @@ static bool take_match(const struct wire_schema *schema, struct update *update, 
     return read_match(field, match.bytes, update->key + field->offset, update->mask + field->offset);
 }
 
-/* What a key is that the entry leaves out. */
+/* Sets the fields of a key that the entry leaves out. */
 static bool complete_key(const struct wire_schema *schema, struct update *update, uint64_t seen) {
     const struct wire_table *table = update->table;
     for (uint32_t i = 0; i < table->fields; i++) {
@@ -171,7 +171,7 @@ static bool complete_key(const struct wire_schema *schema, struct update *update
     return true;
 }
 
-/* The longer prefix wins: as Python's KeyPacker has it. */
+/* Sets the priority by prefix length, where the longer prefix wins, as in Python's KeyPacker. */
 static void prefix_priority(const struct wire_schema *schema, struct update *update) {
     for (uint32_t i = 0; i < update->table->fields; i++) {
         const struct wire_field *field = &schema->fields[update->table->first_field + i];
@@ -236,7 +236,8 @@ static const struct wire_table *find_table(const struct wire_schema *schema, uin
     return NULL;
 }
 
-/* Fields are in the order of their numbers, as protobuf writes them: what the key needs is known before. */
+/* Reads an entry. Fields are in the order of their numbers, as protobuf writes them, so that everything
+ * the key needs is known before it. */
 static bool read_entry(const struct wire_schema *schema, const struct vswitch *sw, struct update *update,
                        struct bytes message) {
     struct field field;
@@ -313,7 +314,7 @@ uint32_t weir_write(struct vswitch *sw, const struct wire_schema *schema, const 
     uint64_t now_us = clock_now_us(sw);
     uint32_t done = 0;
     while (done < most && from.at < from.end) {
-        if (!read_field(&from, &field)) from.at = from.end; /* nothing of the rest is for us */
+        if (!read_field(&from, &field)) from.at = from.end; /* the rest is not for this writer */
         else if (field.number == REQUEST_UPDATES && field.type == BYTES) {
             if (!read_update(schema, sw, &update, field.bytes)) break;
             switch_lock(sw);

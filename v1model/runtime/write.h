@@ -1,8 +1,9 @@
-/* Table entries straight from P4Runtime's bytes (p4.v1.Update): what Python would need 20 µs for.
+/* Table entries directly from P4Runtime's bytes (p4.v1.Update), which take Python 20 µs each.
  *
- * Only what is plainly right is done here: an INSERT, MODIFY or DELETE of an entry with exact, lpm, ternary,
- * range or optional keys and an action of its own. Everything else, all errors included, is left to the
- * caller: it has the checks that say what is wrong, and knows the entries that are more than key and action. */
+ * Only simple updates are done here: an INSERT, MODIFY or DELETE of an entry with exact, lpm, ternary,
+ * range or optional keys and an action of its own. Everything else, including all errors, is left to the
+ * caller. It has the checks that explain an error, and knows the entries that are more than key and
+ * action. */
 #ifndef WEIR_WRITE_H
 #define WEIR_WRITE_H
 
@@ -10,7 +11,7 @@
 
 enum { MAX_WIRE_FIELDS = 64, MAX_WIRE_KEY_BYTES = 1024, MAX_WIRE_DATA_BYTES = 4096 };
 
-/* What the P4Info says of tables: v1model/binding/writer.py has the same structures. */
+/* Description of tables from the P4Info; v1model/binding/writer.py has the same structures. */
 struct wire_field {
     uint32_t id, kind; /* kind: the field's number in p4.v1.FieldMatch */
     uint32_t offset, width; /* in the packed key, bytes; bits */

@@ -12,7 +12,7 @@ from v1model.stf.runner import FAILED, SKIPPED, TIMEOUT_S, find_tests, run_all, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: no test failed (a program that the compiler refuses is no failure); 1: some did; 2: usage."""
+    """Run the tests; returns 0 if none failed (refused programs don't count), 1 if some did, 2 for usage."""
     options = _options(arguments)
     if not options.dir.exists() or not find_tests(options.dir):
         print(f"no *.stf below {options.dir}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Runs the statements of an STF file on a switch and compares what comes out.
+"""Executor of an STF file's statements on a switch, which compares the packets that come out.
 
-As in p4c's harness, statements run in order and the packets of each port are compared at the end;
-packets out of ports that the file never names don't count.
+As in p4c's harness, statements run in order and the packets of each port are compared at the end. Packets out
+of ports that the file never names don't count.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RELATIONS = {
 
 
 class Target(Protocol):
-    """A switch with a program, as the executor needs it."""
+    """Switch with a program, for the executor."""
 
     @property
     def data_plane(self) -> DataPlane: ...
@@ -53,12 +53,14 @@ class Target(Protocol):
         """Send a packet into a port."""
 
     def received(self, expected: Mapping[int, int]) -> Mapping[int, Sequence[bytes]]:
-        """Return all packets that came out so far, by port. `expected`: how many to wait for, where a switch
-        works at its own pace."""
+        """Return all packets that came out so far, by port.
+
+        `expected` says how many to wait for, if the switch runs at its own pace.
+        """
 
 
 class Executor:
-    """`run` does it all; the parts are for statements that look back."""
+    """Executor of STF statements on a target."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -70,7 +72,7 @@ class Executor:
         self._labels: dict[str, TableEntry] = {}
 
     def run(self, statements: Iterable[Statement]) -> None:
-        """Raises StfError at the first statement that can't be done or is not fulfilled."""
+        """Run the statements; raises StfError at the first that can't be done or is not fulfilled."""
         for statement in statements:
             try:
                 self._do(statement)
@@ -110,7 +112,7 @@ class Executor:
         call = self._call(table, statement.action)
         priority = 0
         if any(key.match_kind in ("ternary", "range", "optional") for key in table.keys):
-            priority = (statement.priority or 0) + 1  # P4Runtime's begin at 1
+            priority = (statement.priority or 0) + 1  # P4Runtime's priorities begin at 1
         return TableEntry(table.name, tuple(matches), call, priority)
 
     def _call(self, table: ir.Table, invocation: Invocation) -> ir.ActionCall:
@@ -133,7 +135,7 @@ class Executor:
                     self._target.data_plane.delete(entry)
 
     def _check_counter(self, statement: CheckCounter) -> None:
-        self._received()  # what was sent has been counted then
+        self._received()  # so that sent packets have been counted
         kinds = ("counter", "direct_counter")
         counters = [extern for extern in self._program.externs if extern.kind in kinds]
         counter = find(counters, statement.counter, "counter")
@@ -178,7 +180,7 @@ class Executor:
 
 
 def difference(packet: bytes, expect: Expect) -> str:
-    """Why a packet is not the expected one; empty if it is."""
+    """Return why a packet is not the expected one; "" if it is."""
     if expect.digits is None:
         return ""
     digits = packet.hex().upper()

@@ -1,4 +1,4 @@
-"""Names and values of STF, which may be abbreviated, to those of a program."""
+"""Mapping of STF's names and values, which may be abbreviated, to those of a program."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ N = TypeVar("N", bound=Named)
 
 
 def find(things: Iterable[N], name: str, kind: str) -> N:
-    """Return the thing called `name`, or the only one whose name ends with it, if need be within a word, as
-    p4c's STF runner has it. Raises ValueError."""
+    """Return the thing called `name`, or the only one whose name ends with it; raises ValueError.
+
+    As in p4c's STF runner, the end may begin within a word.
+    """
     return _the_only(list(things), name, kind, ("." + name, name))
 
 
 def find_whole(things: Iterable[N], name: str, kind: str) -> N:
-    """Return the thing called `name`, or the only one whose name ends with `.name`, as simple_switch_CLI has
-    it. Raises ValueError."""
+    """Return the thing called `name`, or the only one whose name ends with `.name`; raises ValueError.
+
+    This is simple_switch_CLI's rule.
+    """
     return _the_only(list(things), name, kind, ("." + name,))
 
 
@@ -47,8 +51,10 @@ def _the_only(candidates: list[N], name: str, kind: str, endings: tuple[str, ...
 
 
 def find_key(keys: Iterable[ir.Key], name: str) -> int:
-    """Return the position of a key: `a$0.b` stands for `a[0].b`; `valid`, `$valid$` or a header's name alone
-    for `isValid()`."""
+    """Return the position of a key; raises ValueError.
+
+    `a$0.b` stands for `a[0].b`. `valid`, `$valid$` or a header's name alone stand for `isValid()`.
+    """
     head, dollar, tail = name.partition("$")
     if dollar and tail[:1].isdigit():
         index, dot, rest = tail.partition(".")
@@ -68,13 +74,15 @@ def key_width(key: ir.Key) -> int:
 
 
 def default_match(key: ir.Key) -> ir.KeyMatch | None:
-    """For a key that the STF leaves out."""
+    """Return the match of a key that the STF leaves out."""
     return ir.KeyMatch(0) if key.match_kind == "exact" else None
 
 
 def parse_match(key: ir.Key, text: str) -> ir.KeyMatch | None:
-    """Return a key's value: `*` digits don't matter, VALUE/LENGTH for lpm, LOW..HIGH for range (our
-    extension). Raises ValueError."""
+    """Return the match of a text; raises ValueError.
+
+    `*` digits don't matter. VALUE/LENGTH is for lpm, LOW..HIGH (our extension) for range.
+    """
     width = key_width(key)
     if key.match_kind == "lpm":
         return _lpm(text, width)
@@ -93,7 +101,7 @@ def _lpm(text: str, width: int) -> ir.KeyMatch | None:
         length = parse_number(length_text)
     else:
         digits = value_text[2:]
-        # Like the reference: without a length, the digits written are the prefix.
+        # As in the reference, the digits written are the prefix if there is no length.
         length = (len(digits) - digits.count("*")) * _BITS_PER_DIGIT.get(value_text[:2].lower(), 0) or width
     if not 0 <= length <= width:
         raise ValueError(f"{text}: a prefix of {length} bits for a key of {width}")

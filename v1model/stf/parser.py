@@ -1,4 +1,4 @@
-"""STF text to statements: one a line, # starts a comment, keywords in any case."""
+"""Parser of STF: one statement a line, # starts a comment, keywords in any case."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CHECK_COUNTER = re.compile(
 
 
 def parse(text: str) -> list[Statement]:
-    """Raises StfError at the first line that is not STF."""
+    """Return the statements of a text; raises StfError at the first line that is not STF."""
     statements = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.split("#", 1)[0].strip()
@@ -66,7 +66,7 @@ def parse(text: str) -> list[Statement]:
 
 
 def parse_number(text: str) -> int:
-    """Decimal, 0x, 0b or 0o. Raises ValueError."""
+    """Return a decimal, 0x, 0b or 0o number; raises ValueError."""
     base = 0 if text[:2].lower() in ("0x", "0b", "0o") else 10
     try:
         return int(text, base)

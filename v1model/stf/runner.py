@@ -1,4 +1,4 @@
-"""Runs all STF tests below a folder."""
+"""Runner of all STF tests below a folder."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-TIMEOUT_S = 120.0  # of one test; compiling a large program takes most of it
-# Results. REFUSED: by the compiler, the reason says why.
+TIMEOUT_S = 120.0  # for one test; compiling a large program takes most of it
+# Results. REFUSED is by the compiler; the reason says why.
 PASSED, FAILED, REFUSED, SKIPPED = "passed", "failed", "refused", "skipped"
 
 V1MODEL = re.compile(r'^\s*#\s*include\s*[<"](?:.*/)?v1model\.p4[>"]', re.MULTILINE)
@@ -34,7 +34,7 @@ def find_tests(root: Path) -> list[Path]:
 def run_all(
     root: Path, jobs: int, timeout_s: float = TIMEOUT_S, externs: Path | None = None
 ) -> Iterator[Outcome]:
-    """Yield what cannot be run first, then outcomes in the order in which tests end."""
+    """Yield the tests that cannot be run first, then outcomes in the order in which tests end."""
     tests = []
     for path in find_tests(root):
         name = _name(path, root)
@@ -46,7 +46,7 @@ def run_all(
 
 
 def summary(outcomes: Iterable[Outcome]) -> dict[str, object]:
-    """Return what results/stf/summary.json holds; skipped files are not part of it."""
+    """Return the contents of results/stf/summary.json; skipped files are not part of it."""
     counted = sorted((o for o in outcomes if o.result != SKIPPED), key=lambda outcome: outcome.name)
     return {
         **{result: sum(o.result == result for o in counted) for result in (PASSED, FAILED, REFUSED)},
@@ -62,8 +62,11 @@ def write_summary(outcomes: Iterable[Outcome], path: Path) -> None:
 def run_one(
     stf: Path, externs: Path | None = None, program: Path | None = None, *, quick: bool = False
 ) -> tuple[str, str]:
-    """(result, reason) of one test, in this process. Its program is beside it, or `program`. Externs of its
-    own are in the C file beside it, or in `externs`. `quick` is EmbeddedTarget's."""
+    """Return (result, reason) of one test, run in this process.
+
+    Its program is `program`, or the one beside it. Its own externs are in the C file beside it, or in
+    `externs`. `quick` is EmbeddedTarget's.
+    """
     try:
         statements = parse(stf.read_text(errors="replace"))
         own = stf.with_suffix(".c")
@@ -71,7 +74,7 @@ def run_one(
         with EmbeddedTarget(program or stf.with_suffix(".p4"), found, quick=quick) as target:
             Executor(target).run(statements)
     except CompileError as error:
-        # A refusal names a place in the program; else the fault is the compiler's own.
+        # A refusal names a place in the program; otherwise the fault is the compiler's own.
         return (REFUSED if error.span else FAILED), error.render()
     except StfError as error:
         return FAILED, str(error)

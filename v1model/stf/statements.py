@@ -1,4 +1,4 @@
-"""The statements of an STF file, and the error that names a line of it."""
+"""Statements of an STF file, and the error that names a line of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class StfError(Exception):
-    """A line of an STF file that can't be understood or done; `str()` has the line number."""
+    """A line of an STF file can't be parsed or done; `str()` has the line number."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(f"line {line}: {message}")
@@ -14,7 +14,7 @@ class StfError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """An action and its arguments by name, as text."""
+    """Action and its arguments by name, as text."""
 
     action: str
     arguments: tuple[tuple[str, str], ...]
@@ -22,14 +22,14 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`line` counts from 1."""
+    """Statement of an STF file; `line` counts from 1."""
 
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class Packet(Statement):
-    """packet PORT DATA: goes into a port."""
+    """packet PORT DATA: a packet that goes into a port."""
 
     port: int
     data: bytes
@@ -37,8 +37,11 @@ class Packet(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Expect(Statement):
-    """expect PORT [DATA [$]]: a packet that comes out. `digits` are upper-case hex digits, `*` for any;
-    longer packets match too, unless `exact` ($). None: any packet."""
+    """expect PORT [DATA [$]]: a packet that comes out.
+
+    `digits` are upper-case hex digits, with `*` for any digit; None stands for any packet. Longer packets
+    match too, unless `exact` ($).
+    """
 
     port: int
     digits: str | None
@@ -47,7 +50,7 @@ class Expect(Statement):
 
 @dataclass(frozen=True, slots=True)
 class NoPacket(Statement):
-    """no_packet: nothing comes out but what is expected, on any port."""
+    """no_packet: only expected packets come out, on any port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,15 @@ class SetDefault(Statement):
 
 @dataclass(frozen=True, slots=True)
 class RemoveAll(Statement):
-    """remove all: every entry that is not const."""
+    """remove all: removal of every entry that is not const."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCounter(Statement):
-    """check_counter NAME(INDEX) [packets|bytes RELATION NUMBER]. For a direct counter the index is the label
-    of an entry, as in $A."""
+    """check_counter NAME(INDEX) [packets|bytes RELATION NUMBER].
+
+    For a direct counter the index is the label of an entry, as in $A.
+    """
 
     counter: str
     index: str
@@ -88,7 +93,7 @@ class CheckCounter(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Command(Statement):
-    """A command of simple_switch_CLI: mirroring_add, mc_mgrp_create, register_write and so on."""
+    """Command of simple_switch_CLI: mirroring_add, mc_mgrp_create, register_write and so on."""
 
     name: str
     arguments: tuple[str, ...]
@@ -96,4 +101,4 @@ class Command(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Wait(Statement):
-    """wait: for the packets so far to be through."""
+    """wait: a pause until the packets so far have been processed."""

@@ -38,7 +38,10 @@ _RATE = re.compile(r"(\d{1,12}\.?\d*|\.\d+)(e-?\d{1,2})?")
 
 
 class SwitchCommands:
-    """Multicast nodes get handles from 0 in order of their creation, as in BMv2."""
+    """Commands of simple_switch_CLI on a data plane.
+
+    Multicast nodes get handles from 0 in order of their creation, as in BMv2.
+    """
 
     def __init__(
         self,
@@ -46,8 +49,11 @@ class SwitchCommands:
         say: Callable[[str], None] | None = None,
         nodes: Nodes | None = None,
     ) -> None:
-        """`say`: for commands that only show something; None: nobody reads it. `nodes`: those of the switch,
-        where they are kept elsewhere."""
+        """Make the commands.
+
+        `say` takes the output of commands that show something; with None it is discarded. `nodes` are the
+        switch's, if they are stored elsewhere.
+        """
         self._data_plane, self._say = data_plane, say or (lambda _: None)
         self._nodes: Nodes = nodes or MulticastNodes(data_plane)
         self._run: dict[str, Callable[[Sequence[str]], None]] = {
@@ -74,7 +80,7 @@ class SwitchCommands:
         }
 
     def run(self, name: str, arguments: Sequence[str]) -> None:
-        """Raises ValueError or DataPlaneError."""
+        """Run a command; raises ValueError or DataPlaneError."""
         if name not in self._run:
             raise ValueError(f"unknown command {name}")
         check_count(name, arguments)
@@ -97,7 +103,7 @@ class SwitchCommands:
         self._say(f"{counter.name}[{index}] = {value.packets} packets, {value.bytes} bytes")
 
     def _register_read(self, arguments: Sequence[str]) -> None:
-        """One cell, or all."""
+        """Show one cell, or all."""
         register = self._extern("register", arguments[0])
         if len(arguments) > 1:
             index = parse_number(arguments[1])
@@ -179,7 +185,7 @@ class SwitchCommands:
 
 
 def show_rates(config: MeterConfig | None) -> str:
-    """Return the rates as `parse_rates` reads them."""
+    """Return the rates in the form that `parse_rates` reads."""
     if config is None:
         return "no rates"
     rates = ((config.cir, config.cburst), (config.pir, config.pburst))
@@ -187,7 +193,7 @@ def show_rates(config: MeterConfig | None) -> str:
 
 
 def parse_rates(texts: Sequence[str]) -> MeterConfig:
-    """RATE:BURST twice, the committed one first; rates in units per microsecond."""
+    """Return the rates of two texts RATE:BURST, the committed one first, in units per microsecond."""
     rates = []
     for text in texts:
         rate, _, burst = text.partition(":")

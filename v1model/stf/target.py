@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EmbeddedTarget:
-    """A program on a switch without interfaces; packets are run to completion one by one."""
+    """Program on a switch without interfaces; packets are run to completion one by one."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class EmbeddedTarget:
         *,
         quick: bool = False,
     ) -> None:
-        """`quick`: for few packets, for which the optimised build is not worth its time."""
+        """Compile and load the program; `quick` is for few packets, not worth an optimised build."""
         self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing, quick=quick))
         self._received: dict[int, list[bytes]] = defaultdict(list)
 
@@ -40,5 +40,5 @@ class EmbeddedTarget:
             self._received[output.port].append(output.data)
 
     def received(self, expected: Mapping[int, int]) -> Mapping[int, Sequence[bytes]]:
-        """`expected` is for switches that need time."""
+        """Return the packets so far; `expected` is for switches that need time."""
         return self._received

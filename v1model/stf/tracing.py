@@ -1,4 +1,4 @@
-"""python -m v1model trace: what the packets of an STF file do, without interfaces and without root."""
+"""python -m v1model trace: trace the packets of an STF file, without interfaces and without root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OK, FAILURE, USAGE = 0, 1, 2
 
 
 class _OutcomesTarget(EmbeddedTarget):
-    """Shows all outcomes of each packet before it comes in."""
+    """Target that shows all outcomes of each packet before it comes in."""
 
     def __init__(self, options: argparse.Namespace, wanted: TraceFilter, tracing: Tracing) -> None:
         super().__init__(options.program, options.externs, tracing, quick=True)
@@ -46,7 +46,9 @@ class _OutcomesTarget(EmbeddedTarget):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: the file's expectations are met; 1: they are not, or the program is refused, and why."""
+    """Trace a file; returns 0 if its expectations are met, 1 if not or if the program is refused, 2 for
+    usage.
+    """
     options = _options(arguments)
     try:
         wanted = TraceFilter(options.port, options.frame)
@@ -68,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with target:
             Executor(target).run(statements)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except CompileError as error:

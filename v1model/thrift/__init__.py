@@ -1,1 +1,1 @@
-"""BMv2's Thrift services as p4-utils and simple_switch_CLI use them: `--thrift-port` of weir-switch."""
+"""BMv2's Thrift services for p4-utils and simple_switch_CLI: `--thrift-port` of weir-switch."""

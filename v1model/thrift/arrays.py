@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from v1model.dataplane import DataPlane
     from v1model.ir import ExternInstance, ValueSet
 
-MAX_ELEMENTS = 1 << 20  # that a call reads or writes
+MAX_ELEMENTS = 1 << 20  # in one call
 
 
 class Arrays:
@@ -136,13 +136,13 @@ def _mask(register: ExternInstance) -> int:
 
 
 def _signed(value: int) -> int:
-    """The low 64 bits as Thrift's i64."""
+    """Return the low 64 bits as Thrift's i64."""
     low = value & (1 << 64) - 1
     return low - (1 << 64) if low >> 63 else low
 
 
 def _member(value_set: ValueSet, value: bytes) -> tuple[KeyMatch, ...]:
-    """The member that bits one behind the other stand for, each key matched exactly."""
+    """Return the member whose fields are consecutive bits of `value`, each matched exactly."""
     number, widths = int.from_bytes(value, "big"), [width_of(key) for key in value_set.keys]
     if number >> sum(widths):
         raise DataPlaneError("INVALID_ARGUMENT", f"{value_set.name} has {sum(widths)} bits")

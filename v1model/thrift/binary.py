@@ -1,4 +1,4 @@
-"""Thrift's binary protocol: messages and values to and from bytes. What is read is a stranger's.
+"""Thrift's binary protocol: encoding of messages and values. Input is untrusted.
 
 A struct is a dict of its fields by their numbers. Reading needs no declarations, because values come with
 their types. Writing needs them: BOOL, I16 ... or ListOf, MapOfStrings and StructOf.
@@ -22,12 +22,12 @@ _STOP = 0
 
 
 class ProtocolError(Exception):
-    """Bytes that are no message, or more of them than is allowed. The connection can't go on."""
+    """Bytes are no message, or too many. The connection can't continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number or bool with its code in the protocol."""
+    """Number or bool with its code in the protocol."""
 
     code: int
     layout: struct.Struct
@@ -35,7 +35,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string, of characters or bytes."""
+    """String of characters or bytes."""
 
     code: int = 11
 
@@ -53,7 +53,7 @@ class MapOfStrings:
 
 @dataclass(frozen=True, slots=True)
 class StructOf:
-    """Fields with the numbers 1, 2 ... A value is a tuple; None stands for a field that is not set."""
+    """Struct type with fields numbered 1, 2 ... A value is a tuple; None is a field that is not set."""
 
     fields: tuple[Type, ...]
     code: int = 12
@@ -73,15 +73,17 @@ _STRUCT, _MAP, _SET, _LIST = 12, 13, 14, 15
 
 
 class Reader:
-    """Reads values from `take`, which returns so many bytes or raises, with a bound for one message."""
+    """Reader of values from `take`, which returns `count` bytes or raises; each message has a size limit."""
 
     def __init__(self, take: Callable[[int], bytes]) -> None:
         self._take, self._left = take, 0
         self.kind = 0
 
     def message(self, *kinds: int) -> tuple[str, int, dict[int, Any]]:
-        """Return the next message, of one of `kinds` (a call by default): its name, its sequence number and
-        its struct, that of a call with the arguments. `kind` then says which it was."""
+        """Return name, sequence number and struct of the next message, of one of `kinds` (a call by default).
+
+        The struct of a call has the arguments. `kind` is then the message's kind.
+        """
         self._left = MAX_MESSAGE_BYTES
         head = self._unsigned()
         if head & _VERSION_MASK != _VERSION_1 or head & 0xFF not in (kinds or (CALL,)):
@@ -95,7 +97,10 @@ class Reader:
         if not 0 <= count <= self._left:
             raise ProtocolError(f"a message of more than {MAX_MESSAGE_BYTES} bytes")
         self._left -= count
-        return self._take(count)
+        data = self._take(count)
+        if len(data) < count:
+            raise ProtocolError("a message that ends too early")
+        return data
 
     def _unsigned(self) -> int:
         return int.from_bytes(self._bytes(4), "big")
@@ -128,7 +133,7 @@ class Reader:
         raise ProtocolError(f"a value of type {code}")
 
     def _count(self, least_bytes: int) -> int:
-        """How many elements follow, each of which takes `least_bytes` or more."""
+        """Return how many elements follow, each of which takes `least_bytes` or more."""
         count = self._scalar(I32.code)
         if not 0 <= count * least_bytes <= self._left:
             raise ProtocolError("a list longer than its message")
@@ -148,7 +153,7 @@ def message(name: str, kind: int, sequence: int, body: bytes) -> bytes:
 
 
 def encode(type_: Type, value: Any) -> bytes:
-    """Return the bytes of a value. Raises ValueError for a number that its type does not hold."""
+    """Return the bytes of a value; raises ValueError for a number out of its type's range."""
     match type_:
         case Scalar(layout=layout):
             try:

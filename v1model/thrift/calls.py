@@ -1,4 +1,4 @@
-"""How a method becomes a call of a Thrift service, and what its errors are in BMv2's numbers."""
+"""Marking of methods as calls of a Thrift service, and BMv2's error numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The error codes of one of BMv2's exceptions: by DataPlaneError's code, and for all others."""
+    """Error codes of one of BMv2's exceptions: by DataPlaneError's code, and for all others."""
 
     by_code: Mapping[str, int]
     otherwise: int
@@ -45,12 +45,12 @@ _READS = ("bm_mt_get_entry", "bm_mt_get_entry_from_key", "bm_mt_get_entries")
 
 
 def only_reads(name: str) -> bool:
-    """Return whether the call `service:call` shows entries of tables and changes nothing."""
+    """Return whether the call `service:call` only shows entries of tables."""
     return name.rpartition(":")[2] in _READS
 
 
 class ThriftError(Exception):
-    """An error with its number in the exception that the call may raise."""
+    """Error with its number in the exception that the call may raise."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -59,7 +59,10 @@ class ThriftError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`count`: how many arguments; `result` None: void; `errors` None: the call raises nothing of its own."""
+    """Call with `count` arguments; a `result` of None is void.
+
+    With `errors` None the call has no exceptions of its own.
+    """
 
     count: int
     result: Type | None
@@ -67,7 +70,10 @@ class Call:
 
 
 def call(count: int, result: Type | None = None, errors: Errors | None = None) -> Callable[[Method], Method]:
-    """Mark a method as the call of its name, with the arguments 1 to `count`; those not given are None."""
+    """Return a decorator that marks a method as the call of its name, with the arguments 1 to `count`.
+
+    Arguments that are not given are None.
+    """
 
     def mark(method: Method) -> Method:
         method.thrift = Call(count, result, errors)  # type: ignore[attr-defined]

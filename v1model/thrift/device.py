@@ -26,7 +26,7 @@ OK = 0
 
 
 class SwitchProcess(Protocol):
-    """What the process around a switch can do."""
+    """Functions of the process around a switch."""
 
     device_id: int
     thrift_port: int  # 0: none
@@ -36,13 +36,13 @@ class SwitchProcess(Protocol):
         """Return the device config that the switch runs, or that waits to be swapped in."""
 
     def load(self, config: bytes) -> None:
-        """Check a device config and keep it until `swap`."""
+        """Check a device config and store it until `swap`."""
 
     def swap(self) -> None:
-        """Run the device config that was loaded. Raises FAILED_PRECONDITION if there is none."""
+        """Run the device config that was loaded; raises FAILED_PRECONDITION if there is none."""
 
     def reset(self) -> None:
-        """Bring all state back to what it was after the program was loaded."""
+        """Restore the state after loading the program."""
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None: ...
     def add_port(self, port: int, interface: str) -> None: ...
@@ -51,14 +51,14 @@ class SwitchProcess(Protocol):
 
 @dataclass(frozen=True)
 class Device:
-    """Calls about the device of the service standard. `switch` gives the one that forwards now."""
+    """Calls about the device in the service standard. `switch` returns the one that forwards now."""
 
     switch: Callable[[], Switch]
     process: SwitchProcess
 
     @call(0, STRING)
     def bm_get_config(self) -> str:
-        """Return the device config, with what tools for BMv2 read of p4c's JSON."""
+        """Return the device config, with the parts of p4c's JSON that tools for BMv2 read."""
         switch = self.switch()
         described = describe(switch.program, switch.compiled.custom_crcs)
         return json.dumps({**described, **json.loads(self.process.config())})
@@ -97,7 +97,7 @@ class Device:
 
     @call(0, ListOf(PORT_INFO), PORTS)
     def bm_dev_mgr_show_ports(self) -> list[tuple[int, str, bool, dict[str, str]]]:
-        """Return the interfaces, and as `extra` what they passed and dropped."""
+        """Return the interfaces, with their packet and drop counts as `extra`."""
         ports = sorted(self.switch().statistics()["ports"].items())
         return [
             (
@@ -155,7 +155,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Addresses:
-    """The service weir, which BMv2 does not have: so weir-cli finds a switch by its Thrift port."""
+    """Service weir, which BMv2 does not have: weir-cli finds a switch by its Thrift port."""
 
     process: SwitchProcess
 
@@ -167,7 +167,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Clock:
-    """The time in the service simple_switch."""
+    """Time in the service simple_switch."""
 
     switch: Callable[[], Switch]
 
@@ -182,7 +182,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Queues:
-    """The queues of the service simple_switch: depths in packets, rates in packets a second."""
+    """Queues in the service simple_switch: depths in packets, rates in packets per second."""
 
     process: SwitchProcess
 

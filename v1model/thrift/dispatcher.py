@@ -1,4 +1,4 @@
-"""From the bytes of a call to those of its answer."""
+"""Dispatching of encoded calls, which returns encoded answers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from v1model.thrift.calls import Call, ThriftError, only_reads
 if TYPE_CHECKING:
     from v1model.thrift.services import Services
 
-MAX_READ_BYTES = 64 << 10  # of a call that reads: a key of an entry at most
+MAX_READ_BYTES = 64 << 10  # of a call that reads, at most with an entry's key
 UNKNOWN_METHOD, INTERNAL_ERROR = 1, 6  # of TApplicationException
-# Exceptions of BMv2's calls: a code, and the words, which clients of BMv2 skip.
+# Exceptions of BMv2's calls: a code, and a message, which clients of BMv2 skip.
 RAISED = StructOf((I32, STRING))
 _OF_THE_MACHINE = ("bm_dev_mgr_add_port", "bm_dev_mgr_remove_port")
 
@@ -36,15 +36,18 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Does calls one at a time, whichever way they come."""
+    """Dispatcher that does calls one at a time, over whatever connection they come."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._one_call = threading.Lock()
 
     def answer_message(self, data: bytes) -> bytes:
-        """Return the answer to one message that came over P4Runtime's connection. Raises DataPlaneError if it
-        is no call, or about the machine's interfaces, in which P4Runtime's clients have no say."""
+        """Return the answer to one message that came over P4Runtime's connection.
+
+        Raises DataPlaneError if it is no call, or about the machine's interfaces, which P4Runtime's clients
+        can't change.
+        """
         stream = io.BytesIO(data)
         try:
             name, sequence, arguments = Reader(stream.read).message()
@@ -56,8 +59,10 @@ class Dispatcher:
 
     @staticmethod
     def only_reads(data: bytes) -> bool:
-        """Return whether a message is a call that changes nothing. Anybody may send it, so only a short one
-        is looked at."""
+        """Return whether a message is a call that changes nothing.
+
+        Any client may send it, so only a short one is parsed.
+        """
         if len(data) > MAX_READ_BYTES:
             return False
         try:
@@ -67,7 +72,7 @@ class Dispatcher:
         return only_reads(name)
 
     def answer(self, name: str, sequence: int, arguments: dict[int, Any]) -> bytes:
-        """Return the answer to a call, also where that does not exist or its arguments make no sense."""
+        """Return the answer to a call, also if it does not exist or has invalid arguments."""
         own_name = name.rpartition(":")[2]
         try:
             with self._one_call:
@@ -76,7 +81,7 @@ class Dispatcher:
                     return _exception(own_name, sequence, UNKNOWN_METHOD, f"no call {name}")
                 call: Call = method.thrift  # type: ignore[attr-defined]
                 return _call(own_name, sequence, method, call, arguments)
-        except Exception as error:  # whatever a stranger's arguments lead to ends with this call
+        except Exception as error:  # whatever untrusted arguments cause ends with this call
             logger.info("Thrift: %s: %s: %s", name, type(error).__name__, error)
             return _exception(own_name, sequence, INTERNAL_ERROR, str(error))
 
@@ -97,5 +102,5 @@ def _call(name: str, sequence: int, method: Any, call: Call, arguments: dict[int
 
 
 def _exception(name: str, sequence: int, kind: int, text: str) -> bytes:
-    """A TApplicationException."""
+    """Return a TApplicationException."""
     return message(name, EXCEPTION, sequence, struct_of(field(1, STRING, text), field(2, I32, kind)))

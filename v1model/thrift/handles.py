@@ -1,4 +1,4 @@
-"""BMv2's handles of a table's entries, which P4Runtime and the data plane know by their keys."""
+"""BMv2's handles of a table's entries, which P4Runtime and the data plane identify by their keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INVALID_HANDLE = 2
 
 
 class Handles:
-    """The handles of one table: numbers from 0, the smallest that is free."""
+    """Handles of one table: numbers from 0; a new one is the smallest free one."""
 
     def __init__(self) -> None:
         self._keys: dict[int, tuple[Matches, int]] = {}
@@ -35,19 +35,19 @@ class Handles:
         return self._numbers[key]
 
     def key(self, handle: int) -> tuple[Matches, int]:
-        """Matches and priority of the entry with this handle."""
+        """Return matches and priority of the entry with this handle; raises ThriftError."""
         if handle not in self._keys:
             raise ThriftError(INVALID_HANDLE, f"no entry has handle {handle}")
         return self._keys[handle]
 
     def release(self, handle: int) -> None:
-        """Forget an entry that is deleted."""
+        """Forget a deleted entry."""
         if handle in self._keys:
             del self._numbers[self._keys.pop(handle)]
             heapq.heappush(self._free, handle)
 
     def synchronise(self, entries: Iterable[TableEntry]) -> None:
-        """Forget the entries that are gone, and give handles to those that others have added."""
+        """Forget entries that are gone, and give handles to those that others have added."""
         entries = list(entries)
         there = {(entry.matches, entry.priority) for entry in entries}
         for key in [key for key in self._numbers if key not in there]:

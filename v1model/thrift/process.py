@@ -1,4 +1,4 @@
-"""The process of weir-switch behind the Thrift services: its P4Runtime device and its ports."""
+"""Process of weir-switch behind the Thrift services: its P4Runtime device and its ports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Request = p4runtime_pb2.SetForwardingPipelineConfigRequest
 
 
 class SwitchUnderP4Runtime:
-    """What Thrift calls do to the device that P4Runtime serves, too."""
+    """Effects of Thrift calls on the device that P4Runtime serves, too."""
 
     def __init__(
         self, device: Device, engine: EmbeddedEngine, externs: ExternSource | None, p4runtime_address: str
@@ -32,7 +32,7 @@ class SwitchUnderP4Runtime:
         self.thrift_port = 0
 
     def switch(self) -> Switch:
-        """Return the switch that forwards. Raises FAILED_PRECONDITION before there is a program."""
+        """Return the switch that forwards; raises FAILED_PRECONDITION before there is a program."""
         switch = self._device.committed.data_plane
         assert isinstance(switch, Switch)
         return switch

@@ -1,4 +1,4 @@
-"""Action profiles and selectors in BMv2's Thrift service. Handles are P4Runtime's ids less one."""
+"""Action profiles and selectors in BMv2's Thrift service. Handles are P4Runtime's ids minus 1."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MIRRORING_SESSION = StructOf((I32, I32))
 
 
 class Multicast:
-    """The services simple_pre and simple_pre_lag. There are no link aggregation groups."""
+    """Services simple_pre and simple_pre_lag. There are no link aggregation groups."""
 
     def __init__(self, switch: DataPlane, nodes: MulticastNodes) -> None:
         self._switch, self._nodes = switch, nodes
@@ -59,7 +59,10 @@ class Multicast:
 
     @call(1, STRING, MULTICAST)
     def bm_mc_get_entries(self, _context: int) -> str:
-        """JSON as of BMv2. Groups that were made over P4Runtime have no handles and are not in it."""
+        """Return BMv2's JSON of groups and nodes.
+
+        Groups that were made over P4Runtime have no handles and are left out.
+        """
         nodes = sorted(self._nodes.nodes().items())
         found = {
             "mgrps": [
@@ -73,7 +76,7 @@ class Multicast:
 
 
 class Mirroring:
-    """The clone sessions of the service simple_switch."""
+    """Clone sessions in the service simple_switch."""
 
     def __init__(self, switch: DataPlane, nodes: MulticastNodes) -> None:
         self._switch, self._nodes = switch, nodes
@@ -121,7 +124,7 @@ class Mirroring:
 
 
 def _ports(bits: bytes) -> list[int]:
-    """The ports of a bit map that is written with the digit of port 0 last."""
+    """Return the ports of a bit map in which the digit of port 0 is last."""
     return [port for port, bit in enumerate(reversed(bits.decode("ascii", "replace"))) if bit == "1"]
 
 

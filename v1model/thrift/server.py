@@ -1,4 +1,4 @@
-"""The TCP server of the Thrift services."""
+"""TCP server of the Thrift services."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class ThriftServer:
-    """Serves at a port of this machine alone, because whoever reaches it may do everything."""
+    """Server at a port of this machine only, because its clients may do everything."""
 
     def __init__(self, port: int, dispatcher: Dispatcher) -> None:
-        """Raises OSError if the port is in use; 0 takes a free one."""
+        """Open the port; raises OSError if it is in use. 0 takes a free one."""
         self._dispatcher = dispatcher
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class ThriftServer:
         threading.Thread(target=self._accept, name="thrift", daemon=True).start()
 
     def stop(self) -> None:
-        """End all connections; a call that is under way may still be done."""
+        """End all connections; a running call may still be completed."""
         self._shut(self._listener)
         with self._lock:
             for connection in self._connections:

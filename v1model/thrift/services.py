@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """Finds the method of a call. `switch` raises DataPlaneError while no program is loaded. Handles of
-    entries and nodes are those of one switch: another program begins anew, and so does a reset."""
+    """Finder of the methods of calls. `switch` raises DataPlaneError while no program is loaded.
+
+    Handles of entries and nodes belong to one switch: they begin anew with another program and after a reset.
+    """
 
     def __init__(self, switch: Callable[[], Switch], process: SwitchProcess) -> None:
         self._switch = switch

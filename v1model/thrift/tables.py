@@ -40,7 +40,7 @@ NO_PRIORITY = -1
 
 
 class Tables:
-    """Priorities are BMv2's: the smaller one wins. Handles hold until the entry is deleted by whomever."""
+    """Table calls. Priorities are BMv2's: the smaller wins. Handles are valid until the entry is deleted."""
 
     def __init__(self, switch: DataPlane) -> None:
         self._switch = switch
@@ -116,8 +116,11 @@ class Tables:
     def bm_mt_get_entries(
         self, _context: int, table: bytes, behind: int | None, most: int | None
     ) -> list[tuple[Any, ...]]:
-        """Return all entries in the order of their handles. weir-cli gives two arguments that BMv2 has not,
-        for parts that fit a message: only handles `behind` one, and `most` of them."""
+        """Return all entries in the order of their handles.
+
+        weir-cli gives two arguments that BMv2 lacks, for parts that fit a message: only handles after
+        `behind`, and at most `most` of them.
+        """
         found = self._table(table)
         entries = self._synchronised(found)
         if behind is not None:
@@ -248,7 +251,7 @@ class Tables:
         self._switch.modify(entry._replace(action=action, member=member, group=group))
 
     def _entry(self, table: ir.Table, handle: int) -> TableEntry:
-        """The entry with this handle, as it is now."""
+        """Return the current entry with this handle."""
         known = self._handles[table.name]
         if handle not in known:
             known.synchronise(self._switch.entries(table.name))
@@ -284,13 +287,13 @@ class Tables:
 
 
 def _handle(own_id: int) -> int:
-    """BMv2's handle of a member or group, as a signed number: those of action sets have big ids."""
+    """Return BMv2's handle of a member or group as a signed number: those of action sets have large ids."""
     handle = own_id - FIRST_ID
     return handle - (1 << 32) if handle >> 31 else handle
 
 
 def _priority(table: ir.Table, options: Any) -> int:
-    """P4Runtime's priority, where the bigger one wins, of BMv2's."""
+    """Return P4Runtime's priority, where the larger wins, for BMv2's."""
     if all(key.match_kind in ("exact", "lpm", "selector") for key in table.keys):
         return 0
     given = (options or {}).get(1) or 0

@@ -1,4 +1,4 @@
-"""Keys, actions and rates between Thrift's structs and the data plane's values."""
+"""Conversion of keys, actions and rates between Thrift's structs and the data plane's values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def matched_keys(table: ir.Table) -> list[ir.Key]:
 
 
 def matches_of(table: ir.Table, params: Sequence[dict[int, Any]]) -> Matches:
-    """Return the matches that a BmMatchParams stands for."""
+    """Return the matches of a BmMatchParams."""
     keys = matched_keys(table)
     if len(params) != len(keys):
         raise bad_key(f"table {table.name} has {len(keys)} keys, {len(params)} matches are given")
@@ -98,7 +98,7 @@ def match_params(table: ir.Table, matches: Matches) -> list[tuple[Any, ...]]:
 
 
 def entry_key(table: ir.Table, matches: Matches, priority: int) -> tuple[Any, ...]:
-    """Return what identifies an entry, alike for all ways in which its matches can be written."""
+    """Return a key that identifies an entry, equal for all forms in which its matches can be written."""
     return (*match_params(table, matches), priority)
 
 
@@ -152,7 +152,7 @@ def meter_config(given: Sequence[dict[int, Any]]) -> MeterConfig:
 
 
 def rates(config: MeterConfig | None) -> list[tuple[float, int]]:
-    """Return the BmMeterRateConfigs of a meter; none where it has no rates."""
+    """Return the BmMeterRateConfigs of a meter; [] if it has no rates."""
     if config is None:
         return []
     pairs = ((config.cir, config.cburst), (config.pir, config.pburst))

@@ -1,4 +1,4 @@
-"""What each packet does in the switch, step by step: as objects, as text, as JSON lines."""
+"""Trace of what each packet does in the switch, step by step: as objects, as text, as JSON lines."""
 
 from v1model.trace.events import TraceEvent, TraceFilter
 from v1model.trace.formats import as_json, as_text

@@ -1,4 +1,4 @@
-"""From the runtime's trace events to TraceEvents."""
+"""Decoder of the runtime's trace events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ ABORTED = "stopped by the program"
 
 
 class Decoder:
-    """Knows a program's sites. `entry_of(table number, handle)`: the entry, if it is still there."""
+    """Decoder for a program's trace sites.
+
+    `entry_of(table number, handle)` returns the entry, if it still exists.
+    """
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class Decoder:
 
 
 def _numbers(values: Sequence[tuple[str, int]], data: bytes) -> list[tuple[str, int]]:
-    """Values in whole big-endian bytes, one behind the other."""
+    """Return values that lie in consecutive whole big-endian bytes, with their names."""
     found, at = [], 0
     for name, width in values:
         size = wire_bytes(width)
@@ -106,7 +109,7 @@ def _numbers(values: Sequence[tuple[str, int]], data: bytes) -> list[tuple[str, 
 
 
 def str_match(match: object) -> str:
-    """Return an entry's match as STF and simple_switch_CLI write it."""
+    """Return an entry's match in the notation of STF and simple_switch_CLI."""
     if not isinstance(match, KeyMatch):
         return "*"
     if match.prefix_length is not None:

@@ -1,4 +1,4 @@
-"""A trace as data."""
+"""Trace events and filters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PATTERN = re.compile(r"(?:[0-9a-fA-F*]{2})*")
 class TraceEvent:
     """One step of one packet.
 
-    `packet` numbers the packets that came in and are traced, from 1; `copy` numbers what became of them: the
-    packet itself, clones, replicas, what was resubmitted or recirculated. `time_us`: since the switch
-    started. `kind`, `name` and `values`:
+    `packet` numbers the traced packets that came in, from 1. `copy` numbers the packet itself, its clones,
+    replicas, and resubmitted or recirculated ones. `time_us` is since the switch's start. `kind`, `name` and
+    `values` are:
 
     received, sent    values: port, frame (bytes)
     state             name of the parser state that begins
@@ -41,8 +41,10 @@ class TraceEvent:
 
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
-    """Which packets to trace: those that come into `port` (None: any) and whose frame begins with `frame`:
-    hex digits, `*` for any digit; spaces don't count. Raises ValueError."""
+    """Filter of packets to trace: those into `port` (None: any) whose frame begins with `frame`.
+
+    `frame` has hex digits, `*` for any digit; spaces are ignored. Raises ValueError.
+    """
 
     port: int | None = None
     frame: str = ""
@@ -64,7 +66,7 @@ class TraceFilter:
         return "".join(self.frame.split())
 
     def pattern(self) -> tuple[bytes, bytes]:
-        """(value, mask)."""
+        """Return (value, mask) of the frame's beginning."""
         digits = self._digits()
         mask = "".join("0" if digit == "*" else "f" for digit in digits)
         return bytes.fromhex(digits.replace("*", "0")), bytes.fromhex(mask)

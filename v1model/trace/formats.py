@@ -1,4 +1,4 @@
-"""A trace event as a line of text, for people, or of JSON, for programs."""
+"""Trace events as lines of text, for people, or of JSON, for programs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def as_json(event: TraceEvent, outcome: int | None = None) -> str:
 
 
 def as_text(event: TraceEvent) -> str:
-    """`packet.copy time what`, indented by how deep in the switch it happens."""
+    """Return `packet.copy time event`, indented by its depth in the switch."""
     head = f"{event.packet}.{event.copy:<4} {event.time_us / 1e6:10.6f} s  "
     return head + _INDENT.get(event.kind, "    ") + _what(event)
 
 
 def choices_text(choices: Sequence[Choice]) -> str:
-    """Return which member each group chooses."""
+    """Return as text which member each group chooses."""
     chosen = [f"{profile}: group {group} chooses member {member}" for profile, group, member in choices]
     return "; ".join(chosen) or "no group chooses"
 

@@ -1,7 +1,7 @@
-"""Every outcome of a packet where groups choose: what each member would have done.
+"""All outcomes of a packet for the choices of groups: what each member would have done.
 
 A group of an action selector chooses a member by a hash, so one trace shows one of several ways. `outcomes`
-goes all of them, each in a copy of the process, so that the switch itself sees nothing of the packet.
+follows all of them, each in a copy of the process, so that the switch itself never sees the packet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Chosen = dict[tuple[str, int], int]  # the member of each group of an action pr
 
 
 class Choice(NamedTuple):
-    """A group of an action profile, and the member that it is to choose."""
+    """Group of an action profile, and the member that it is to choose."""
 
     profile: str
     group: int
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`choices` in the order in which the packet met the groups; all copies of the packet are in `events`."""
+    """Outcome of a packet: `choices` in the order in which it met the groups, `events` of all its copies."""
 
     choices: tuple[Choice, ...]
     events: list[TraceEvent]
@@ -43,10 +43,12 @@ class Outcome:
 
 
 def outcomes(switch: Switch, port: int, data: bytes, timestamp_us: int | None = None) -> Iterator[Outcome]:
-    """Yield each outcome of a packet into `port`, one alone if no group chooses. The switch's program is
-    compiled with `tracing`, and the switch serves no interfaces. A group chooses the same member for all
-    copies of the packet and in all tables that share it. Raises DataPlaneError: RESOURCE_EXHAUSTED after
-    MAX_OUTCOMES."""
+    """Yield each outcome of a packet into `port`, only one if no group chooses.
+
+    The switch's program must be compiled with `tracing`, and the switch must serve no interfaces. A group
+    chooses the same member for all copies of the packet and in all tables that share it. Raises
+    DataPlaneError: RESOURCE_EXHAUSTED after MAX_OUTCOMES.
+    """
     if switch.is_forwarding:
         raise DataPlaneError("FAILED_PRECONDITION", "outcomes are for a switch that serves no interfaces")
     profiles = {table.name: table.implementation for table in switch.program.tables if table.implementation}
@@ -68,7 +70,7 @@ def outcomes(switch: Switch, port: int, data: bytes, timestamp_us: int | None = 
 def _first_not_chosen(
     events: list[TraceEvent], profiles: dict[str, str], chosen: _Chosen
 ) -> tuple[str, int] | None:
-    """The first group that chose by its hash."""
+    """Return the first group that chose by its hash, or None."""
     for event in events:
         group = event.values.get("group")
         if event.kind == "table" and isinstance(group, int) and (profiles[event.name], group) not in chosen:

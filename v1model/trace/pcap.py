@@ -16,12 +16,14 @@ _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _FILE_HEADER, _PACKET_HEADER = struct.Struct("=IHHiIII"), struct.Struct("=IIII")
 
 
-_MAGICS = {MAGIC: 1000, 0xA1B23C4D: 1}  # of microseconds and of nanoseconds: in ns
+_MAGICS = {MAGIC: 1000, 0xA1B23C4D: 1}  # unit of time in ns, for microseconds and nanoseconds
 
 
 def read_pcap(path: Path) -> list[tuple[int, bytes]]:
-    """Return the packets of a file, each with its time in ns since the epoch. Raises OSError, or ValueError
-    for what is no pcap file of Ethernet frames."""
+    """Return the packets of a file, each with its time in ns since the epoch.
+
+    Raises OSError, or ValueError for a file that is no pcap file of Ethernet frames.
+    """
     data = path.read_bytes()
     for order in "<>":
         if len(data) >= _FILE_HEADER.size and struct.unpack_from(f"{order}I", data)[0] in _MAGICS:
@@ -53,7 +55,7 @@ def _packets(path: Path, data: bytes, header: struct.Struct, unit_ns: int) -> It
 
 
 class PcapFile:
-    """Written packet by packet; what is there can be read at any time."""
+    """File that is written packet by packet; it can be read at any time."""
 
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = path.open("wb")
@@ -61,7 +63,7 @@ class PcapFile:
         self._file.flush()
 
     def write(self, frame: bytes, time_ns: int | None = None) -> None:
-        """`time_ns`: since the epoch; None: now."""
+        """Write a frame; `time_ns` is since the epoch, None for now."""
         now_us = (time.time_ns() if time_ns is None else time_ns) // 1000
         captured = frame[:SNAPSHOT_BYTES]
         header = _PACKET_HEADER.pack(now_us // 1_000_000, now_us % 1_000_000, len(captured), len(frame))

@@ -1,4 +1,4 @@
-"""A running switch's traces into a file, and its packets into pcap files."""
+"""Recorder of a running switch's traces to a file, and of its packets to pcap files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ STANDARD_ERROR = "-"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What to write down. `trace`: a file, `-` for standard error, or nothing; `pcap`: a folder for
-    INTERFACE_in.pcap and INTERFACE_out.pcap, as simple_switch names them."""
+    """Settings of a recording.
+
+    `trace` is a file, `-` for standard error, or "" for none. `pcap` is a folder for INTERFACE_in.pcap and
+    INTERFACE_out.pcap, named as by simple_switch.
+    """
 
     trace: str = ""
     as_json: bool = False
@@ -33,14 +36,14 @@ class Recording:
     pcap: Path | None = None
 
     def tracing(self) -> Tracing:
-        """How programs are to be compiled."""
+        """Return how programs are to be compiled."""
         if self.trace:
             return Tracing.ASSIGNMENTS if self.assignments else Tracing.STEPS
         return Tracing.FRAMES if self.pcap else Tracing.OFF
 
 
 class Recorder:
-    """Opens the files; `follow` a switch, the one before is no longer followed. Raises OSError."""
+    """Recorder that opens its files and follows the last switch given to `follow`. Raises OSError."""
 
     def __init__(self, recording: Recording, ports: Mapping[int, str]) -> None:
         self.tracing = recording.tracing()

@@ -1,6 +1,9 @@
-"""What is thought of one tenant's blocks: what was learned of them, and which of them are wanted in the room
-that the tenant has. All of that goes by the tenant's own accesses and their time: beside others it decides
-as alone with its share."""
+"""Appraisal of one tenant's blocks: what was learned of them, and which of them are wanted in the tenant's
+share.
+
+Everything goes by the tenant's own accesses and their time. Beside other tenants, it decides as if it were
+alone with its share.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,12 @@ from controller.policies.reuse.reuse_parts import Parts, Tuning
 from controller.policies.reuse.worth import Worth
 
 REFRESH_TICKS = 8
-"""What was learned is put to use every so many ticks at least, and whenever an eighth more has been seen or
-was reused: so a loop is known for one by the first blocks of its second round, before they displace the
-others. With 64 ticks instead of 8, 7 % less is saved where what is right changes (`phases`, 1,000 blocks)."""
+"""Number of ticks after which, at the latest, what was learned is put to use.
+
+It is put to use earlier if an eighth more has been seen or was reused. So a loop is recognized by the first
+blocks of its second round, before they displace the others. With 64 ticks instead of 8, 7 % less is saved
+where traffic changes (`phases`, 1,000 blocks).
+"""
 MAX_TIMES = 4096
 """More requests than that in one event are not believed."""
 MAX_TICKS = AGE_EDGES[-1]
@@ -34,7 +40,7 @@ class Appraiser:
         block_tokens: int,
         capacity_blocks: int,
     ) -> None:
-        """`block_tokens` are in a block: the clock goes by tokens (`reuse_ages.py`)."""
+        """Make an appraiser of blocks of `block_tokens`: the clock goes by tokens (`reuse_ages.py`)."""
         self.core = make_core()
         """What is remembered, what is wanted, and the tenant's part of the pool."""
         self.places = 0
@@ -57,7 +63,7 @@ class Appraiser:
         self.places = len(self._worth.seconds)
 
     def count(self, times: int) -> None:
-        """So many requests are about to be counted: the clock goes on."""
+        """Advance the clock by so many requests, which are about to be counted."""
         times = times if times < MAX_TIMES else MAX_TIMES
         self._tokens_left -= times * self._block_tokens
         if self._tokens_left > 0:

@@ -76,20 +76,20 @@ class LearnedValue:
         return True
 
     def shrink(self) -> None:
-        """There is less room: give up what is worth least, until the rest fits."""
+        """Give up what is worth least until the rest fits into less room."""
         self.evicted = []
         while self._capacity.is_overfull and (cheapest := self._cheapest()) is not None:
             self._release(cheapest[1])
 
     def resize(self, block: Block, fragments: int) -> None:
-        """A block takes so many slots; if it is held, from now on."""
+        """Set the slots that a block takes; if it is held, it takes them from now on."""
         if block.held:
             self._capacity.left(block.key)
             self._capacity.entered(block.key, fragments)
         block.fragments = fragments
 
     def chance(self, block: Block) -> float:
-        """How likely a block is to be asked for again."""
+        """Return the probability that a block is asked for again."""
         return self._model.chance[block.kind][bucket_of(self._history.tick - block.tick)]
 
     def value(self, block: Block) -> float:
@@ -103,7 +103,7 @@ class LearnedValue:
         return cheapest[0] if cheapest else None
 
     def learned_anew(self) -> None:
-        """The model's tables are others now."""
+        """Take the model's new tables into account."""
         self._cheapest_of.clear()
 
     def _consider(self, block: Block) -> None:
@@ -123,7 +123,7 @@ class LearnedValue:
         self._hold(block)
 
     def _cheapest(self) -> tuple[float, Block] | None:
-        """The lowest value held, and the block to evict for it: the last leaf behind it, as a rule.
+        """Return the lowest value held, and the block to evict for it: the last leaf behind it, as a rule.
 
         Of a column the oldest or the youngest: the index rises with age, then falls.
         """
@@ -181,5 +181,5 @@ class LearnedValue:
 
 @cache
 def _size_steps(fragments: int) -> int:
-    """What a block's size takes off its worth, in steps of worth; nothing takes less than a slot."""
+    """Return the steps of worth that a block loses by its size. A block of one slot loses none."""
     return round(math.log2(max(1, fragments)) * STEPS_PER_OCTAVE)

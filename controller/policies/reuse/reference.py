@@ -1,5 +1,8 @@
-"""All that is done for each access, in Python: the reference for the compiled core (`native/`), which makes
-the same decisions, and what runs where that cannot be compiled."""
+"""Work of the policy for each access, in Python.
+
+It is the reference for the compiled core (`native/`), which makes the same decisions, and runs where that
+can't be compiled.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from controller.policies.reuse.reuse_model import Learner, ReuseModel
 
 
 class Reference:
-    """What is remembered of blocks, which of them are wanted, and the pool by that: see `native.Core`."""
+    """Reference implementation of `native.Core`."""
 
     def __init__(
         self,

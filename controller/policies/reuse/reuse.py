@@ -22,8 +22,8 @@ from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 HISTORY_BLOCKS = 100_000
 """Blocks remembered at least; some hundred bytes each, where a block itself is tens of megabytes."""
 HISTORY_OF_SMALL = 4.0
-"""So many times as many at most where blocks are smaller than usual, as that goes as far back in tokens: 120
-MB then."""
+"""Largest factor by which the history grows for blocks smaller than usual, because it goes as far back in
+tokens: 120 MB then."""
 HISTORY_PER_SLOT = 4
 HISTORY_OF_ONE_OF_MANY = 25_000
 """Blocks remembered at least of a tenant that came later than others."""
@@ -135,8 +135,11 @@ class Reuse(Policy):
         self._worth.home_load(event.home, event.wait_s, event.link_bit_s)
 
     def explain(self, key: Key, tenant: int | None = None) -> Account:
-        """Why the block is in the pool or not; `explain.in_words` makes sentences of it. Of a block that is
-        not in the pool one has to say whose it is: else it is taken for that of who asked last."""
+        """Explain why the block is in the pool or not; `explain.in_words` makes sentences of it.
+
+        A block that is not in the pool is assumed to be of the tenant that asked last, unless the caller
+        names another.
+        """
         tenancy = self._tenancy(key, tenant)
         asker = self._tenant if tenancy is None else tenancy.tenant
         appraiser = self._appraiser_for(asker)
@@ -178,7 +181,7 @@ class Reuse(Policy):
         return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit)
 
     def _next_to_leave(self, asker: int) -> Key | None:
-        """What leaves for the next block of that tenant; None where there is room."""
+        """Return the block that leaves for the next block of a tenant; None if there is room."""
         if self.capacity.fits(1):
             return None
         giver = asker if self._shares is None else self._shares.giver(asker, 1)
@@ -198,7 +201,7 @@ class Reuse(Policy):
         )
 
     def _asked_by(self, tenant: int, key: Key) -> Appraiser:
-        """The appraiser of a block for which a tenant asks."""
+        """Return the appraiser of a block for which a tenant asks."""
         shares = self._shares
         if shares is None and not len(self) and not self._first.core.known():
             self._tenant = tenant  # the first to ask for anything
@@ -221,7 +224,7 @@ class Reuse(Policy):
         return appraiser
 
     def _appraise_apart(self, shares: Shares, tenant: int) -> None:
-        """A tenant gets an appraiser of its own, unless there are too many of those."""
+        """Give a tenant an appraiser of its own, unless there are too many of those."""
         if len(self._appraisers) >= MOST_APPRAISERS:
             gone = self._appraisers.keys() - shares.tenants()
             for name in gone:
@@ -232,7 +235,7 @@ class Reuse(Policy):
             self._others = self._appraiser(HISTORY_OF_ONE_OF_MANY)
 
     def _capacity_of(self, shares: Shares, tenant: int) -> int:
-        """What a tenant may have, with all that are appraised together with it."""
+        """Return the capacity of a tenant, together with all that are appraised with it."""
         apart = self._appraisers.keys()
         return shares.capacity(tenant) if tenant in apart else shares.capacity_beside(apart)
 
@@ -247,7 +250,7 @@ class Reuse(Policy):
         return self._appraisers.get(tenant) or self._others or self._first
 
     def _appraiser_of(self, key: Key) -> Appraiser:
-        """That of a block of the pool, or of one that was in it until now."""
+        """Return the appraiser of a block that is in the pool, or was until now."""
         if self._shares is None:
             return self._first
         owner = self._shares.owner(key)
@@ -272,7 +275,7 @@ class Reuse(Policy):
         return (*leaving, Admit(key))
 
     def _victim(self, fragments: int) -> Key | None:
-        """The block to evict next; None where all are pinned."""
+        """Return the block to evict next; None where all are pinned."""
         if self._shares is None:
             return self._least(self._first, self._tenant)
         giver = self._shares.giver(self._tenant, fragments)
@@ -284,7 +287,7 @@ class Reuse(Policy):
         return self._least(appraiser, giver)
 
     def _least(self, appraiser: Appraiser, tenant: int) -> Key | None:
-        """What leaves first of what a tenant has."""
+        """Return the block of a tenant that leaves first."""
         core, pinned = appraiser.core, self.pinned
         together = self._shares if appraiser is self._others else None
         seen, most = 0, 1 + len(pinned)

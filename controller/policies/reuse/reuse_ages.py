@@ -4,7 +4,7 @@ traffic has the same ages whatever the size of its blocks."""
 from __future__ import annotations
 
 USUAL_BLOCK_TOKENS = 512
-"""Of the blocks on which constants were chosen."""
+"""Tokens of a block in the traces on which constants were chosen."""
 TICK_TOKENS = 64 * USUAL_BLOCK_TOKENS
 """The grain of ages: a few requests' worth of blocks."""
 AGE_EDGES = (1, *[edge for octave in range(1, 13) for edge in (2**octave, 3 * 2 ** (octave - 1))], 8192)

@@ -25,7 +25,7 @@ LAST = 0
 MIN_CHILDREN = 4
 """Children of a block from which on they tell what becomes of the next one."""
 MAX_CHILDREN = 256
-"""Of so many children half are forgotten: what they became counts of late."""
+"""Number of children of a block at which half are forgotten, so that what became of them lately counts."""
 CHILD_EDGES = (2, 4, 16, 64)
 """Children for each that was asked for again, at which a lineage begins."""
 COUNT_LINEAGES = len(COUNT_EDGES) + 1
@@ -40,8 +40,11 @@ _LINEAGE = tuple(bisect_right(COUNT_EDGES, count) for count in range(COUNT_EDGES
 
 
 def lineage_of(count: int, children: int = 0, again: int = 0) -> int:
-    """Lineage of what grows from a block asked for `count` times, of whose children so many were asked for
-    again; 0 stands for once or unknown."""
+    """Return the lineage of a block's children: the block was asked for `count` times, and so many of them
+    again.
+
+    0 stands for once or unknown.
+    """
     if children >= MIN_CHILDREN:
         return COUNT_LINEAGES + bisect_right(CHILD_EDGES, (children + 2) // (again + 1))
     return _LINEAGE[count] if count < len(_LINEAGE) else COUNT_LINEAGES - 1

@@ -1,8 +1,9 @@
-"""What the reuse-value policy remembers of blocks, in the pool or not: counts, gaps, parents, and when they
-were asked for.
+"""Memory of the reuse-value policy of blocks, in the pool or not: counts, gaps, parents, and times of
+requests.
 
-Time is counted in tokens asked for: a tick is TICK_TOKENS of them. Blocks of one class that were
-last asked for in the same tick age together, so that ageing is work per class and tick, not per block."""
+Time is counted in tokens asked for: a tick is TICK_TOKENS of them. Blocks of one class that were last asked
+for in the same tick age together, so that ageing is work per class and tick, not per block.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from controller.policies.reuse.reuse_model import ReuseModel, bucket_of
 
 GAP_MEMORY = 32
 MAX_STEPS = 64
-"""Of worth, up or down: sixteen octaves each way."""
+"""Largest number of steps of worth, up or down: sixteen octaves each way."""
 
 
 class Block:
-    """What is remembered of a block."""
+    """A block that the policy remembers."""
 
     __slots__ = (
         "__weakref__",
@@ -56,7 +57,7 @@ class Block:
         self.begin(None, False)
 
     def begin(self, parent: Block | None, is_last: bool) -> None:
-        """It is heard of for the first time, or again after it was forgotten."""
+        """Begin anew: the block is heard of for the first time, or again after it was forgotten."""
         self.parent = parent
         self.is_last = is_last
         """Whether it ended the chain that it came with."""
@@ -102,7 +103,7 @@ class History:
         return block
 
     def asked(self, block: Block, times: int, step: int) -> None:
-        """A block was asked for, whose hits are worth so many steps."""
+        """Count a request for a block whose hits are worth so many steps."""
         tick, count = self.tick, block.count
         if count:
             age = tick - block.tick

@@ -1,26 +1,28 @@
-"""When blocks are asked for again: hazards learned online by class and age, and the index that ranks blocks
-by them.
+"""Prediction of when blocks are asked for again: hazards learned online by class and age, and the index that
+ranks blocks by them.
 
 Blocks are grouped into classes (`reuse_classes.py`). The age of a block is the number of accesses since it
 was last asked for, in ticks, and then in buckets that widen with age. For each class and bucket the model
-counts reuses and exposure (blocks at risk times ticks), whether the pool holds a block or only remembers
-it, so what it learns does not depend on what was kept. Both fade, so old habits are forgotten. The exposure
-of a class at an age tells something once blocks have passed that age, or came again at it: what is on its
-way through, together as a rule, says nothing yet of those who will come again at its end, as in a loop.
+counts reuses and exposure (blocks at risk times ticks). It counts blocks that the pool holds and blocks that
+it only remembers alike, so what it learns does not depend on what was kept. Both counts fade, so old habits
+are forgotten. The exposure of a class at an age counts once blocks have passed that age, or came again at it.
+Blocks still on their way through say nothing yet of those that will come again at its end, as in a loop.
 
-Classes make groups: what ends its chain; what else was asked for once, of any lineage; each gap, at any
-count. Of a group, hazard = (reuses + K * prior) / (exposure + K), K worth one reuse (Tuning.prior_reuses).
-The prior is the hazard of all at that age, times how much more than they the group was reused at ages near:
-a group seen seldom borrows the shape of all. Of ages near, as short gaps tell of the next minute, and what
-was not asked for again in many minutes is much like others. The hazard of a class is that of its group, times
-how much more it was reused at ages near: alone, what the blocks of a few requests did passes for a habit.
+Classes form groups: blocks that end their chain; other blocks that were asked for once, of any lineage; and
+each gap, at any count. For a group, hazard = (reuses + K * prior) / (exposure + K), where K is worth one
+reuse (Tuning.prior_reuses). The prior is the hazard of all blocks at that age, times how much more the group
+was reused at ages near: a group that is seldom seen borrows the shape of all. Ages near are used because
+short gaps tell of the next minute, and blocks that were not asked for in many minutes are much like others.
+The hazard of a class is that of its group, times how much more the class was reused at ages near. Without the
+group, what the blocks of a few requests did would pass for a habit.
 
-What was learned fades while a few times the pool's size is asked for (Tuning.fade_pools): traffic changes.
+What was learned fades while a few times the pool's size is asked for (Tuning.fade_pools), because traffic
+changes.
 
 The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
-on can reach, over all ages until which one might hold it. Unlike the hazard it looks ahead: a turn that comes
-in a minute is worth waiting for. Only the next hit counts: from then on the future is the same whether the
-block was held or came anew.
+can reach, over all ages until which one might hold it. Unlike the hazard, the index looks ahead: a turn that
+comes in a minute is worth waiting for. Only the next hit counts: from then on, the future is the same whether
+the block was held or came anew.
 """
 
 from __future__ import annotations
@@ -44,9 +46,12 @@ from controller.policies.reuse.reuse_parts import Parts, Tuning
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
 CLASS_GROWTH = 1.4
-"""Before anything is seen, a class of blocks asked for again is reused so many times as much as the one
-before, whose gaps are twice as long. With 2, what was asked for in one short burst is kept at ages that its
-class has not passed."""
+"""Factor between the assumed reuses of a class of blocks asked for again and of the class whose gaps are
+twice as long.
+
+It holds before anything is seen. With 2, blocks that were asked for in one short burst are kept at ages that
+their class has not passed.
+"""
 NEAR = 0.5
 """Weight of what a bucket of ages tells of the next one: how much more than others a class is reused. It is
 not critical: with .1 instead, a pool saves as much on the conversation trace, in the mean of seven
@@ -55,12 +60,15 @@ START_HAZARD = 0.1
 """Per tick at age 0, before anything is seen."""
 START_TICKS = 300.0
 START_FALL = 3.0
-"""Before anything is seen, the hazard is (1 + age / START_TICKS) ** -START_FALL of that: half after 5,000
-accesses, an eighth after 19,200, so that what comes first stays until other blocks are known to be
-better. Where it falls from the first tick on (age ** -0.75), what came last is worth most, and pools of
-300 to 3,000 blocks save .968 instead of .984 of the best baseline in their first 5,000 accesses (14
-shapes, seeds 101 and 102). Where it falls later (600 ticks) or less (to the power of 1), those of 10,000
-keep the oldest for long."""
+"""Exponent of the assumed hazard before anything is seen, which is proportional to (1 + age / START_TICKS) **
+-START_FALL.
+
+It is half after 5,000 accesses and an eighth after 19,200, so that the first blocks stay until other blocks
+are known to be better. If it falls from the first tick on (age ** -0.75), the last blocks are worth most, and
+pools of 300 to 3,000 blocks save .968 instead of .984 of the best baseline in their first 5,000 accesses (14
+shapes, seeds 101 and 102). If it falls later (600 ticks) or less (to the power of 1), pools of 10,000 blocks
+keep the oldest for long.
+"""
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +78,7 @@ _START = START_HAZARD / (1.0 + _MIDDLES / START_TICKS) ** START_FALL
 _FALL = np.append(1.0, _START[1:] / _START[:-1])
 _BUCKET_OF_AGE = [sum(age >= edge for edge in AGE_EDGES) for age in range(AGE_EDGES[-1] + 1)]
 _GROUPS = np.array((LAST, 1, *range(FIRST_GAP_CLASS, CLASSES, LEVELS)))
-"""Where groups of classes begin: what ends its chain, whatever else was asked for once, and each gap."""
+"""First class of each group: blocks that end their chain, other blocks asked for once, and each gap."""
 _FIRST_GAP_GROUP = 2
 _GROUP_OF = np.repeat(np.arange(len(_GROUPS)), np.diff((*_GROUPS, CLASSES)))
 _AGES = np.arange(BUCKETS)
@@ -98,17 +106,17 @@ class ReuseModel:
         self.refresh(0.0, Learner())
 
     def entered(self, kind: int) -> None:
-        """A block was asked for and is of this class now, at age 0."""
+        """Note that a block was asked for and is of this class now, at age 0."""
         self._at_risk[kind][0] += 1
         # On average it enters in the middle of the tick.
         self._exposure[kind][0] += 0.5
 
     def left(self, kind: int, bucket: int) -> None:
-        """A block of this class and age is no longer observed."""
+        """Note that a block of this class and age is no longer observed."""
         self._at_risk[kind][bucket] -= 1
 
     def moved(self, kind: int, age_ticks: int, now: int) -> None:
-        """A block of this class and age was asked for again and is of another class now, at age 0."""
+        """Note that a block of this class and age was asked for again and changed its class, at age 0."""
         bucket = _BUCKET_OF_AGE[age_ticks] if age_ticks <= AGE_EDGES[-1] else BUCKETS - 1
         self._reuses[kind][bucket] += 1.0
         at_risk = self._at_risk
@@ -117,7 +125,7 @@ class ReuseModel:
         self._exposure[now][0] += 0.5
 
     def repeated(self, kind: int, times: int) -> None:
-        """A block that has just entered this class was asked for more times at once."""
+        """Note that a block that has just entered this class was asked for more times at once."""
         self._reuses[kind][0] += times
 
     def aged(self, kind: int, bucket: int, blocks: int) -> None:
@@ -145,7 +153,7 @@ class ReuseModel:
 
 
 LEAST_FADE_TICKS = 64.0
-"""What was learned fades no sooner: some hundred requests tell something, ten do not."""
+"""Least number of ticks in which what was learned fades: some hundred requests tell something, ten do not."""
 
 
 class Learner:
@@ -166,7 +174,7 @@ class Learner:
     def learn(
         self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Counts faded by `ticks`, and the index and the chance of reuse that follow: [class, bucket].
+        """Return the counts faded by `ticks`, and the index and chance of reuse that follow: [class, bucket].
 
         `passed` is how many blocks were in a bucket until they were too old for it.
         """
@@ -186,33 +194,38 @@ def _table() -> list[list[float]]:
 
 
 def _told(reuses: Floats, exposure: Floats, passed: Floats) -> Floats:
-    """Exposure of each class at ages that its blocks have passed, or were reused at, and at the last, which
-    has no end; 0 at others. If all counts, 2 % less is saved in `flood` with 1,000 and 3,000 blocks."""
+    """Return the exposure of each class at the ages that its blocks have passed, or were reused at, and at
+    the last, open age.
+
+    It is 0 at other ages. If all exposure counted, 2 % less would be saved in `flood` with 1,000 and 3,000
+    blocks.
+    """
     told: Floats = np.where((passed + reuses > 0) | _IS_LAST, exposure, 0.0)
     return told
 
 
 def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
-    """Hazard per tick by class and bucket: that of its group, times what it is of that at ages near."""
+    """Return the hazard per tick by class and bucket: that of its group, times the ratio of both at ages
+    near."""
     hazard: Floats = _of_groups(_by_group(reuses), _by_group(exposure), prior_reuses)[_GROUP_OF]
     of_group = (_near(reuses) + CLASS_PRIOR_REUSES) / (_near(exposure * hazard) + CLASS_PRIOR_REUSES)
     return hazard * of_group
 
 
 def _by_group(counts: Floats) -> Floats:
-    """Counts of all classes of a group in one."""
+    """Return counts of all classes of a group in one."""
     summed: Floats = np.add.reduceat(counts, _GROUPS)
     return summed
 
 
 def _near(counts: Floats) -> Floats:
-    """Counts of each age and of those before it, the farther the less."""
+    """Return counts of each age and of those before it, the farther the less."""
     near: Floats = counts @ _NEAR
     return near
 
 
 def _of_groups(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
-    """Hazard per tick by group and bucket, shrunk towards what its relation to all is at ages near."""
+    """Return hazard per tick by group and bucket, shrunk towards what its relation to all is at ages near."""
     of_all = _of_all(reuses.sum(0), exposure.sum(0), prior_reuses)
     near, expected = _near(reuses), _near(exposure * of_all)
     relative = (near + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
@@ -226,7 +239,7 @@ def _of_groups(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
 
 
 def _of_all(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
-    """Hazard per tick by bucket, of all classes together.
+    """Return hazard per tick by bucket, of all classes together.
 
     An age that nothing has reached yet is midway, in octaves, between what is assumed of any and what follows
     from the age before: what was assumed alone keeps the oldest blocks of a large pool for ever.
@@ -241,7 +254,7 @@ def _of_all(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
 
 
 def _best_hit_rate(hazard: Floats, risk: Floats) -> Floats:
-    """Highest rate of first hits per tick, [class, bucket], over all ages until which to hold on.
+    """Return highest rate of first hits per tick, [class, bucket], over all ages until which to hold on.
 
     All is relative to the beginning of the bucket from which a block is held on: of what few survive, a
     difference to what all would do is nothing but rounding.

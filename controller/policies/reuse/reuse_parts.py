@@ -1,5 +1,4 @@
-"""What the experiments may vary of the reuse-value policy: parts, which an ablation switches off, and
-constants."""
+"""Variations of the reuse-value policy for experiments: parts that can be switched off, and constants."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Parts:
-    """All on is the policy; the experiments switch them off one at a time."""
+    """Parts of the policy, all on by default. Experiments switch them off one at a time."""
 
     learning: bool = True
     """Hazards are learned; without, they are what is assumed before anything is seen."""
@@ -27,9 +26,9 @@ class Tuning:
     """Constants that could have been fitted to a trace: `make policies CROSS=yes` chooses them on others."""
 
     fade_pools: float = 8.0
-    """What was learned fades to 1/e while so many times the pool's size is asked for: a small pool lives by
-    what is asked for again soon, and learns anew as soon."""
+    """Number of times that the pool's size is asked for until what was learned fades to 1/e. A small pool
+    lives by what is asked for again soon, and learns anew as soon."""
     prior_reuses: float = 1.0
     """Weight of what is assumed of a class and age before it was seen, in reuses."""
     margin: float = 0.01
-    """By how much a newcomer's value must exceed that of the block it displaces."""
+    """Relative margin by which a newcomer's value must exceed that of the block it displaces."""

@@ -1,9 +1,11 @@
-"""What a hit saves, in seconds: the lesser of computing the block and fetching it from its home.
+"""Seconds that a hit saves: the lesser of computing the block and fetching it from its home.
 
-Computing takes what the node that asks says, or else what the cost model says for the block's depth. Fetching
-takes the transfer and the wait at the home. A wait is gone long before the block's next use, so what counts
-is not the wait of now but the home's habit: the mean over the waits that it reported, each compared with
-computing on its own. Homes of which little is known are taken to be like all with as fast a link."""
+The asking node says how long computing takes; else the cost model says it for the block's depth. Fetching
+takes the transfer and the wait at the home. A wait ends long before the block's next use, so the home's habit
+counts instead of its present wait. The habit is the mean over the waits that the home reported, each compared
+with computing on its own. A home of which little is known is assumed to be like all homes with as fast a
+link.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ class Worth:
         return place
 
     def home_load(self, home: int, wait_s: float, link_bit_s: float = 0.0) -> None:
-        """A home said how long a fetch waits there, and at what rate its link sends; 0: as usual."""
+        """Note how long a fetch waits at a home, and at what rate its link sends; 0: as usual."""
         waits = self._waits.get(home)
         if waits is None:
             if len(self._waits) >= MAX_HOMES:
@@ -117,7 +119,7 @@ class Worth:
                 self.steps[place] = round(exact)
 
     def _fetch_s(self, home: int, at_most_s: float) -> float:
-        """Mean time to fetch from a home; each time at most so much."""
+        """Return mean time to fetch from a home; each time at most so much."""
         transfer_s, total_s, reports = self._transfer_s(home), 0.0, 0.0
         shared = self._shared[self._rate(home)]
         weights = ((self._waits.get(home), 1.0), (shared, min(1.0, SHARED_WAITS / max(1, shared.total()))))

@@ -8,11 +8,11 @@ from engines.conformance.models import HEAD, KV_HEADS, LAYERS
 from engines.conformance.outcome import Failed
 
 TOKEN_BYTES = 2 * LAYERS * KV_HEADS * HEAD * 4
-"""Of KV in float32."""
+"""Bytes of a token's KV in float32."""
 FLOOD_PROMPTS, FLOOD_TOKENS = 40, 1800
 GROWTH_BYTES = 160 << 20
-"""How much an engine may grow while it computes 295 MB of KV for a store that takes nothing. Connectors with
-a bound of their own for what waits are given 64 MiB."""
+"""Bytes that an engine may grow while it computes 295 MB of KV for a store that takes nothing. Connectors
+with a bound of their own for what waits are given 64 MiB."""
 STEP_PROMPTS = 8
 
 

@@ -1,4 +1,4 @@
-"""Whatever the store does, the engine lives and answers as by recomputing, in time."""
+"""Cases of failing stores: whatever the store does, the engine lives, and answers right and in time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from engines.conformance.outcome import Failed, LeftOut
 
 PROMPTS = 6
 SILENCE_LIMIT_S = 120.0
-"""For a prompt while the store is silent: its connector has to give up by then."""
+"""Seconds for a prompt while the store is silent: its connector has to give up by then."""
 SETTLE_S = 2.0
-"""For an engine to send what it has to store before it ends."""
+"""Seconds for an engine to send what it has to store before it ends."""
 PEER = {
     "kv_connector": "FailingPeer",
     "kv_connector_module_path": "engines.conformance.failing_peer",

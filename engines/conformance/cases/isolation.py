@@ -1,7 +1,7 @@
-"""What must not be used: each thing that KV depends on is changed alone. Using what was stored is a failure.
+"""Cases of isolation: each thing that KV depends on is changed alone. Using what was stored is a failure.
 
 Each case first lets an engine that is the same find the prompt, so that a connector that stores nothing does
-not pass, and checks that the change moves log-probabilities, so that a hit would have been wrong.
+not pass. It also checks that the change moves log-probabilities, so that a hit would have been wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WITH_ADAPTERS: dict[str, Any] = {"enable_lora": True, "max_lora_rank": RANK, "ma
 
 
 def _apart(bench: Bench, what: str, **changes: Any) -> Measured:
-    """An engine with `changes` finds nothing of what one in the plain configuration stored."""
+    """Check that an engine with `changes` finds nothing of what one in the plain configuration stored."""
     request = bench.prompt()
     before = bench.compute(bench.writer, request).replies[0]
     bench.find(bench.reader, request)
@@ -30,7 +30,7 @@ def _apart(bench: Bench, what: str, **changes: Any) -> Measured:
 
 
 def _other_release(bench: Bench, what: str, source: str, change: Callable[[Path], None] | None) -> Measured:
-    """Another release of a model at the same path finds nothing of what the one before stored."""
+    """Check that another release of a model at the same path finds nothing of what the one before stored."""
     request = bench.prompt()
     served = bench.served_model(LLAMA)
     with bench.two_engines(served) as (first, second):
@@ -72,7 +72,8 @@ def adapter(bench: Bench) -> Measured:
 @case("adapter-rewritten", "An adapter written anew to the same path is another one.",
       "vllm-project/vllm#42125", "vllm-project/vllm#48352")  # fmt: skip
 def adapter_rewritten(bench: Bench) -> Measured:
-    """As training does it: the first engine goes on with what it has loaded, and is not told."""
+    """Rewrite an adapter as training does it: the first engine goes on with what it has loaded, and is not
+    told."""
     folder = bench.folder / "adapters" / "trained"
     write_adapter(folder, bench.seed)
     tuned = ["trained", 1, str(folder)]
@@ -116,7 +117,7 @@ def adapter_loaded_again(bench: Bench) -> Measured:
 @case("cache-salt", "Requests with another cache_salt, which is how tenants are kept apart.",
       "vllm-project/vllm#53495", "vllm-project/vllm#53194")  # fmt: skip
 def cache_salt(bench: Bench) -> Measured:
-    """Their KV is the same; that it can be found is what must not be."""
+    """Check that other salts find nothing, although their KV is the same."""
     request = bench.prompt()
     bench.compute(bench.writer, {**request, "salt": "one tenant"})
     bench.find(bench.reader, {**request, "salt": "one tenant"})
@@ -179,7 +180,7 @@ def longrope_max_model_len(bench: Bench) -> Measured:
 
 
 def _readable(bench: Bench, what: str, tolerance: float = 1e-4, **changes: Any) -> Measured:
-    """Another arrangement of the same KV: whatever is found of it has to be right."""
+    """Check another arrangement of the same KV: whatever is found of it has to be right."""
     request = bench.prompt()
     bench.compute(bench.writer, request)
     bench.find(bench.reader, request)

@@ -1,4 +1,4 @@
-"""Whatever requests do (preemption, abort, speculation, scheduling), answers are those of recomputing."""
+"""Cases of requests: preemption, abort, speculation and scheduling leave answers as those of recomputing."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def races(bench: Bench) -> Measured:
 
 
 def _found_with(bench: Bench, what: str, **settings: Any) -> Measured:
-    """Prompts that another engine stored, one at a time and then together."""
+    """Serve prompts that another engine stored, one at a time and then together."""
     requests = [bench.prompt(400 + 50 * number) for number in range(CROWD)]
     bench.compute(bench.writer, *requests)
     right = bench.writer.recompute(requests)

@@ -1,4 +1,5 @@
-"""What must be found, and be the same: a connector that stores nothing passes none of these."""
+"""Cases of sharing: what must be found, and be the same. A connector that stores nothing passes none of
+these."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from engines.conformance.models import LONGROPE, LONGROPE_TOKENS, MLA, SLIDING
 from engines.conformance.outcome import Failed
 
 LONG_TOKENS = 1900
-"""Of a prompt that is computed in several chunks of 256 tokens."""
+"""Tokens of a prompt that is computed in several chunks of 256 tokens."""
 
 
 @case("same-configuration", "Another engine in the same configuration finds a prompt and answers the same.",
@@ -86,8 +87,11 @@ def _same_with(bench: Bench, model: str, length: int = PROMPT_TOKENS, **settings
 @case("model-mla", "Latent attention (DeepSeek): found, as near to recomputing as vLLM's own cache.",
       "sgl-project/sglang#39565")  # fmt: skip
 def model_mla(bench: Bench) -> Measured:
-    """vLLM computes what stands behind a cached prefix with another kernel than a whole prompt, so that its
-    own prefix cache moves log-probabilities, too; a connector may move them as far."""
+    """Check latent attention, with a tolerance as large as the engine's own prefix cache needs.
+
+    vLLM computes what stands behind a cached prefix with another kernel than a whole prompt, so its own
+    prefix cache moves log-probabilities, too. A connector may move them as far.
+    """
     request = bench.prompt()
     with bench.two_engines(MLA) as (one, other):
         bench.compute(one, request)

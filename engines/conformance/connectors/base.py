@@ -1,4 +1,4 @@
-"""What the suite needs to know of a connector, and what it can do to its store."""
+"""Interface of a connector to the suite, and of what the suite does to its store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Connector(ABC):
     stand_ins: ClassVar[tuple[str, ...]] = ()
     """Modules whose `install()` lets it run without a GPU, called in each engine before vLLM makes it."""
     packages: ClassVar[tuple[str, ...]] = ()
-    """Whose versions stand for the connector's."""
+    """Packages whose versions stand for the connector's."""
     speaks_as: ClassVar[str]
     """Regular expression of the log lines that are its own."""
 
@@ -33,7 +33,7 @@ class Connector(ABC):
 
     @property
     def version(self) -> str:
-        """Of the packages that it is made of."""
+        """Return the versions of the packages that it is made of."""
         found = []
         for package in self.packages:
             try:
@@ -44,10 +44,10 @@ class Connector(ABC):
 
     @abstractmethod
     def transfer(self) -> dict[str, Any]:
-        """KVTransferConfig of one more engine."""
+        """Return the KVTransferConfig of one more engine."""
 
     def environment(self) -> dict[str, str]:
-        """Variables that its engines need."""
+        """Return the environment variables that its engines need."""
         return {}
 
     def start(self) -> None:  # noqa: B027 # not every connector has a store of its own

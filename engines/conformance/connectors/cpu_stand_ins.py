@@ -1,5 +1,8 @@
-"""What connectors ask CUDA for, on a CPU: there a step is over when it returns, so events and streams have
-nothing to wait for. Nothing of what a connector stores, names or finds is changed."""
+"""Stand-ins for the CUDA calls of connectors, on a CPU.
+
+There a step is over when it returns, so events and streams have nothing to wait for. Nothing of what a
+connector stores, names or finds is changed.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,20 @@ class DoneEvent:
         pass
 
     def record(self, *_: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def synchronize(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def wait(self, *_: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def query(self) -> bool:
         """Return whether it has happened."""
         return True
 
     def elapsed_time(self, _: Any) -> float:
-        """Milliseconds: copies are made when they are asked for."""
+        """Return 0 milliseconds: copies are made when they are asked for."""
         return 0.0
 
 
@@ -36,10 +39,10 @@ class NoStream:
     """A stream whose work is done at once."""
 
     def wait_stream(self, _: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def wait_event(self, _: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 from engines.conformance.connectors.base import Connector
 
 MEMORY_BYTES = 64 << 20
-"""Of the offloading connector's first level, an engine's own; behind it are files."""
+"""Bytes of the offloading connector's first level, an engine's own; behind it are files."""
 
 
 class InFiles(Connector):

@@ -87,6 +87,6 @@ class WeirInBackground(Weir):
 
 
 def _own_address() -> str:
-    """An address of 127/8 for this process alone: each client opens the protocol's port on its own."""
+    """Return an address of 127/8 for this process alone: each client opens the protocol's port on its own."""
     number = next(_numbers)
     return f"127.{251 + os.getpid() // 250 % 4}.{1 + os.getpid() % 250}.{number % 250 + 1}"

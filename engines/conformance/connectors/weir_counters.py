@@ -1,4 +1,4 @@
-"""What Weir's client counts, asked for inside an engine's process."""
+"""Counters of Weir's client, asked for inside an engine's process."""
 
 from __future__ import annotations
 

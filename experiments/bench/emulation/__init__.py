@@ -1,2 +1,2 @@
-"""How large an emulation can be on this machine, and where its CPU time goes (`make bench
+"""Benchmark of the emulation: its largest load on this machine, and its CPU time (`make bench
 WHAT=emulation`)."""

@@ -1,9 +1,9 @@
-"""make bench WHAT=emulation: the largest load at which this machine keeps up, by size of the network.
+"""make bench WHAT=emulation: find the largest load at which this machine keeps up, by size of the network.
 
-For each number of nodes the sigma is searched at which the watch has nothing to complain of, while the next
-smaller one overloads the machine; where none is large enough, at half the requests a second, and so on. Then
-where the CPU time of a fragment goes, and how far that is from bare datagrams between two namespaces. Needs
-root.
+For each number of nodes, the benchmark searches the smallest sigma at which the machine is not overloaded.
+If it is overloaded at every sigma, the search begins anew at half the requests a second. The benchmark also
+shows which processes use the CPU time of a fragment, and compares the rate with that of bare datagrams
+between two namespaces. Needs root.
 """
 
 from __future__ import annotations
@@ -37,35 +37,37 @@ from topologies.machine_check import check_machine
 from topologies.registry import TOPOLOGIES
 
 LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
-"""From 256 fragments a block to one: beyond that a larger sigma makes nothing smaller."""
+"""Smallest and largest sigma tried: a block has 256 fragments at the one, one fragment at the other."""
 USUAL_NODES = 32
 HISTORY = ROOT / "docs" / "emulation-history.csv"
 BLAST_S = 2.0
 SLOWER = 5
-"""How often the requests a second are halved where no sigma is large enough: keys, look-ups and timers cost
-as much in blocks of one fragment as in large ones."""
+"""Number of times that the request rate is halved if the machine is overloaded at every sigma.
+
+Keys, look-ups and timers cost as much for a block of one fragment as for a large one.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class EmulationOptions:
-    """What one `make bench WHAT=emulation` measures."""
+    """Options of `make bench WHAT=emulation`, which finds the largest load that this machine carries."""
 
     nodes: tuple[Annotated[int, Within(1, 256)], ...] = (8, 32, 64, 128)
-    """Sizes of the network."""
+    """Numbers of nodes to measure."""
     topology: Annotated[str, OneOf(TOPOLOGIES), Variable("TOPO")] = "fattree"
     """Topology."""
     stores: Annotated[int, Within(1, 64)] = 4
-    """Storage nodes."""
+    """Number of storage nodes."""
     requests: Annotated[int, Within(1, 10_000)] = 10
-    """Requests a node."""
+    """Number of requests per node."""
     speed: Annotated[float, Within(0.01, 1000)] = 8.0
-    """Trace seconds a second, for 8 nodes; more nodes share them."""
+    """Trace seconds per second with 8 nodes; with other numbers of nodes in proportion."""
     first: Annotated[float, Within(LEAST_SIGMA, MOST_SIGMA), Variable("SCALE")] = 20_000.0
-    """Sigma that the search begins at with 32 nodes; with others in proportion."""
+    """Sigma at which the search begins with 32 nodes; with other numbers in proportion."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Of the trace."""
+    """Seed of the trace."""
     minutes: Annotated[float, Within(0, 10_000)] = 0.0
-    """After so long a sigma that keeps up is good enough; 0: the search ends at the smallest."""
+    """Time limit in minutes: a search that used its share ends once a sigma keeps up; 0: no limit."""
     record: bool = False
     """1: append to docs/emulation-history.csv."""
     results: Path = Path("results/bench-emulation")
@@ -73,7 +75,7 @@ class EmulationOptions:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: measured; 2: it could not."""
+    """Run the benchmark. Returns exit code 0 if it measured, 2 if it could not."""
     program = "weir bench emulation"
     return run_command(arguments, lambda given: read(EmulationOptions, given, program, __doc__ or ""), _run)
 
@@ -112,11 +114,11 @@ def _search(screen: Screen, opened: Open, options: EmulationOptions, nodes: int,
     plays = 0
 
     def in_time() -> bool:
-        """Whether another play, which takes as long as those before, ends within this size's share."""
+        """Return whether another run of the mean length so far would end within this size's share of time."""
         took_s = time.monotonic() - began_s
         return took_s * (plays + 1) / plays <= share_s
 
-    # Each node gets as many requests as in a smaller network: the trace is longer, and plays as long.
+    # Each node gets as many requests as in a smaller network: the trace has more requests and takes as long.
     arguments = {
         "topo": options.topology, "hosts": nodes, "stores": options.stores, "seed": options.seed,
         "requests": options.requests * nodes,
@@ -213,7 +215,7 @@ def _print(screen: Screen, found: dict[int, Measured], limit: Blast) -> None:
 
 
 def record(found: dict[int, Measured], limit: Blast, path: Path = HISTORY) -> int:
-    """Append one line for each size that kept up; how many there were."""
+    """Append a line to `path` for each size that kept up; returns the number of lines."""
     kept_up = {nodes: played for nodes, played in found.items() if played.kept_up}
     if not kept_up:
         return 0

@@ -1,8 +1,8 @@
-"""The limit: datagrams of a fragment's size between two namespaces, in the largest bursts that UDP has.
+"""Bare datagrams of a fragment's size between two namespaces: the limit for any emulation.
 
     python -m experiments.bench.emulation.blast send|receive ADDRESS SECONDS
 
-prints a JSON object: datagrams, and the CPU time that this process used for them.
+prints a JSON object: the number of datagrams, and the CPU seconds that this process used for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PATIENCE_S = 1.0
 
 
 def send(address: str, seconds: float) -> int:
-    """As fast as the kernel takes them; how many."""
+    """Send datagrams for `seconds` as fast as the kernel takes them; returns their number."""
     segment = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("=H", DATAGRAM_BYTES))]
     burst = [bytes(DATAGRAM_BYTES * BURST)]
     sent = 0
@@ -37,7 +37,7 @@ def send(address: str, seconds: float) -> int:
 
 
 def receive(address: str, seconds: float) -> int:
-    """Until none has come for a while; how many."""
+    """Receive datagrams until none has come for a second; returns their number."""
     received = 0
     buffer = bytearray(1 << 16)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -56,7 +56,7 @@ def receive(address: str, seconds: float) -> int:
 
 
 def main(role: str, address: str, seconds: str) -> None:
-    """One end."""
+    """Run one end, "send" or "receive", and print what it counted."""
     before_s = time.process_time()
     datagrams = {"send": send, "receive": receive}[role](address, float(seconds))
     print(json.dumps({"datagrams": datagrams, "cpu_s": time.process_time() - before_s}))

@@ -1,4 +1,4 @@
-"""One size of network: playing at a sigma, and what a play says of the machine."""
+"""One run at one size of network and one sigma, and what it cost the machine."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ ROLES = ("node", "store", "switch", "controller")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run. CPU times are microseconds a fragment that reached a node."""
+    """Figures of one run. CPU times are microseconds for each fragment that reached a node."""
 
     sigma: float
     start_s: float
-    """From nothing to a network whose parts are all ready."""
+    """Seconds until all parts of the network were ready."""
     fragments_per_s: float
     cpu_share: float
     complaints: tuple[str, ...]
+    """Reasons why the machine did not keep up; empty if it did."""
     program_us: dict[str, float]
-    """By role, in the programs themselves."""
+    """CPU time in the programs themselves, by role."""
     kernel_us: dict[str, float]
-    """By role, in the kernel on their behalf."""
+    """CPU time in the kernel on the programs' behalf, by role."""
     requests_per_s: float = 0.0
-    """Over all nodes."""
+    """Requests a second, over all nodes."""
 
     @property
     def kept_up(self) -> bool:
-        """Return whether the figures of such a play would count."""
+        """Return whether the machine kept up, so that the figures count."""
         return not self.complaints
 
     @property
     def total_us(self) -> float:
-        """Return all of a fragment's CPU time."""
+        """Return a fragment's CPU time in µs, over all roles, programs and kernel together."""
         return sum(self.program_us.values()) + sum(self.kernel_us.values())
 
 
 def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Measured:
-    """Build the network at this sigma and play once, with the pool."""
+    """Build the network at this sigma and run the trace once, with the pool."""
     scenario = make_scenario(replace(options, emulation=replace(options.emulation, sigma=sigma)))
     began_s = time.monotonic()
     engine = make_engine(options.emulation.engine)
@@ -68,7 +69,7 @@ def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: 
 
 
 def summarize(sigma: float, start_s: float, measured: Measurements) -> Measured:
-    """Return a play's figures from what its parts measured."""
+    """Return a run's figures from what its parts measured."""
     workers = measured.workers.values()
     fragments = sum(worker["endpoint"]["received"] for worker in workers)
     each = 1e6 / max(1, fragments)
@@ -89,15 +90,15 @@ def summarize(sigma: float, start_s: float, measured: Measurements) -> Measured:
 
 @dataclass(frozen=True, slots=True)
 class Blast:
-    """What two processes at the ends of one cable can do, on all cores."""
+    """Figures of two processes at the ends of one cable, which may use all cores."""
 
     datagrams_per_s: float
     cpu_us: float
-    """A datagram, at both ends together."""
+    """CPU time of a datagram in µs, at both ends together."""
 
 
 def bare_blast(seconds: float) -> Blast:
-    """Datagrams of a fragment's size from one namespace to another; what arrived counts."""
+    """Send datagrams of a fragment's size between two namespaces for `seconds`; count those that arrive."""
     address = "10.9.0.2"
     with Cables(1) as cables:
         for namespace, end, own in (
@@ -111,7 +112,7 @@ def bare_blast(seconds: float) -> Blast:
         pipe = {"stdout": subprocess.PIPE}
         receiver = cables.engine.popen([*command, "receive", address, str(seconds)], every_cpu, **pipe)
         assert receiver.stdout is not None
-        receiver.stdout.readline()  # it listens
+        receiver.stdout.readline()  # it says that it listens
         sender = cables.generator.popen([*command, "send", address, str(seconds)], every_cpu, **pipe)
         ends: list[dict[str, Any]] = [json.loads(end.communicate()[0]) for end in (sender, receiver)]
     arrived = ends[1]["datagrams"]

@@ -1,4 +1,4 @@
-"""The smallest sigma, and so the largest load, at which a machine keeps up."""
+"""Search for the smallest sigma, and so the largest load, at which a machine keeps up."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Generic, TypeVar
 Measured = TypeVar("Measured")
 
 STEP = 2**0.5
-"""Neighbouring sigmas: the load that is found is the largest to within this factor."""
+"""Ratio of neighbouring sigmas: the load found is the largest to within this factor."""
 
 
 class SearchError(Exception):
-    """No sigma was found."""
+    """The machine keeps up at no sigma."""
 
 
 class SigmaSearch(Generic[Measured]):
-    """Plays at sigmas until one that keeps up stands next to one that does not, or time is up."""
+    """Search that tries sigmas until one that keeps up is next to one that does not, or time is up."""
 
     def __init__(
         self,
@@ -26,13 +26,13 @@ class SigmaSearch(Generic[Measured]):
         most: float,
         in_time: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Sigmas from `least` to `most` are tried. Once one keeps up, the search goes on while `in_time`."""
+        """Search from `least` to `most`. Once a sigma keeps up, go on only while `in_time()` is true."""
         self._play, self._kept_up, self._in_time = play, kept_up, in_time
         self._least, self._most = least, most
         self.tried: dict[float, Measured] = {}
 
     def run(self, first: float) -> tuple[float, Measured]:
-        """Search, and return the sigma that was found, and what was played at it; raises SearchError."""
+        """Begin at sigma `first`; return the sigma that was found and its figures. Raises SearchError."""
         good: float | None = None
         bad = 0.0
         sigma = first
@@ -44,7 +44,7 @@ class SigmaSearch(Generic[Measured]):
                 bad = sigma
                 if bad >= self._most:
                     raise SearchError(f"the machine does not keep up at a sigma of {bad:g} either")
-                # A play that fails says little of how far it is to one that does not: larger steps.
+                # A run that fails tells little of how far a sigma is that keeps up: larger steps.
                 following = good or min(self._most, bad * STEP**2)
             at_boundary = following in self.tried or following <= bad * (STEP + 1) / 2
             if good is not None and (at_boundary or not self._in_time()):

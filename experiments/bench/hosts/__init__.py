@@ -1,1 +1,1 @@
-"""What a block costs the two hosts at its ends."""
+"""Benchmark of the two hosts at a block's ends: CPU time and latency."""

@@ -1,10 +1,10 @@
-"""make bench WHAT=hosts: CPU time and latency of a block, fetched or put, at client and storage node, over
-the loopback interface.
+"""make bench WHAT=hosts: measure CPU time and latency of a block at client and storage node.
 
-Each round plays every combination in turn: GETs and PUTs; the compiled core and Python alone; datagrams
-that the kernel takes and gives together, that it gives one by one as behind a switch ("switched"), and that
-it takes one by one, too, as there before Linux 6.11. Each play is one `python -m hostlib.tools.bench`, so
-that the two ends are processes of their own.
+Blocks go over the loopback interface. Each round runs every combination in turn: GETs or PUTs, the compiled
+core or Python alone, and three ways through the kernel. With "together", the kernel takes and delivers
+datagrams in batches. With "switched", it delivers them one by one, as behind a switch. With "one by one", it
+also takes them one by one, as behind a switch before Linux 6.11. Each run is one
+`python -m hostlib.tools.bench`, with a process for each of the two ends.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ from hostlib import native
 
 Rounds = list[dict[str, float]]
 SEED = 0
-"""Of the keys, which are the same in each round."""
+"""Seed of the keys, which are the same in each round."""
 
 
 WORKS: dict[str, tuple[str, ...]] = {"GET": (), "PUT": ("--put",)}
-"""Arguments of hostlib.tools.bench for each."""
+"""Arguments of hostlib.tools.bench, by what is done with each block."""
 CORES = {"python": "1", "compiled": "0"}
-"""WEIR_PURE for each."""
+"""Value of WEIR_PURE, by core."""
 MODES: dict[str, tuple[str, ...]] = {
     "together": (),
     "switched": ("--receive-one-by-one",),
     "one by one": ("--receive-one-by-one", "--send-one-by-one"),
 }
-"""Arguments of hostlib.tools.bench for each."""
+"""Arguments of hostlib.tools.bench, by way through the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class HostsOptions:
-    """In the order of `_OPTIONS`."""
+    """Options of `make bench WHAT=hosts`, which measures what a block costs client and storage node."""
 
     runs: Annotated[int, Within(2, 100)] = 5
-    """Rounds."""
+    """Number of rounds."""
     blocks: Annotated[int, Within(1, 1_000_000)] = 4000
-    """Blocks fetched or put in a round."""
+    """Number of blocks that are fetched or put in a round."""
     block_bytes: Annotated[int, Within(1, 1 << 20)] = 16384
     """Bytes of a block."""
     chain: Annotated[int, Within(1, 256)] = 16
-    """Blocks asked for at once."""
+    """Number of blocks that the client asks for at once."""
     link_mbit_s: Annotated[float, Within(0, 1e6)] = 0.0
-    """Lumps of datagrams as on a link of this rate; 0: unlimited."""
+    """Link rate in Mbit/s, on which the size of batches of datagrams depends; 0: unlimited."""
     works: tuple[Annotated[str, OneOf(WORKS)], ...] = tuple(WORKS)
-    """GET, PUT or both."""
+    """Work to measure: GET, PUT or both."""
     cores: tuple[Annotated[str, OneOf(CORES)], ...] = tuple(CORES)
-    """Python, compiled or both."""
+    """Implementations of the hosts' core to measure: python, compiled or both."""
     modes: tuple[Annotated[str, OneOf(MODES)], ...] = tuple(MODES)
-    """How datagrams pass through the kernel."""
+    """Ways of datagrams through the kernel to measure."""
     results: Path = Path("results/bench-hosts")
     """Folder for summary.json."""
 
@@ -85,7 +85,7 @@ _FIGURES = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: measured; 2: it could not."""
+    """Run the benchmark. Returns exit code 0 if it measured, 2 if it could not."""
     program = "weir bench hosts"
     return run_command(arguments, lambda given: read(HostsOptions, given, program, __doc__ or ""), _run)
 
@@ -118,7 +118,7 @@ def name_of(work: str, mode: str, core: str) -> str:
 
 
 def measure(options: HostsOptions, work: str, mode: str, core: str) -> dict[str, float]:
-    """Run one combination, and return its figures."""
+    """Run one combination; return its figures by the names in `_FIGURES`. Raises ExperimentError."""
     given = {
         "--blocks": options.blocks,
         "--block-bytes": options.block_bytes,
@@ -142,7 +142,7 @@ def measure(options: HostsOptions, work: str, mode: str, core: str) -> dict[str,
 
 
 def write_page(folder: Path, about: dict[str, Any], rounds: Mapping[str, Rounds]) -> Path:
-    """results/bench-hosts/report.html; `rounds` by combination."""
+    """Write report.html into `folder`; `rounds` has the figures of each round by combination."""
     rows = [
         [play, number, *one.values()]
         for play, measured in rounds.items()

@@ -1,1 +1,1 @@
-"""Packets per second of the switch: the embedded switch, BMv2 and a bare echo, in one run."""
+"""Benchmark of packets per second: the embedded switch, BMv2 and a bare echo, in one run."""

@@ -1,4 +1,4 @@
-"""make bench WHAT=switch: packets per second of the engines, in one run, taking turns."""
+"""make bench WHAT=switch: measure packets per second of the engines, which take turns in one run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUIET_CPU = 0.2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: measured; 2: it could not."""
+    """Run the benchmark. Returns exit code 0 if it measured, 2 if it could not."""
     return run_command(arguments, parse_options, _run)
 
 

@@ -1,7 +1,7 @@
 """Veth cables between the load generator and an engine, each end in a network namespace of its own.
 
-The namespaces have no name: each lives as long as a process that sleeps in it, which the kernel ends
-with us, however we end. With it go the interfaces and whatever else was started there.
+The namespaces have no name: each lives as long as a process that sleeps in it. The kernel ends that process
+when this one ends, for whatever reason. The interfaces and all processes that were started there go with it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _QUIET = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 
 
 class Namespace:
-    """An unnamed network namespace. Use as a context manager."""
+    """Unnamed network namespace. Use as a context manager."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Namespace:
-        # A session of its own: Ctrl-C at the terminal is for us, who then end it.
+        # A session of its own: Ctrl-C at the terminal reaches this process only, which then ends the holder.
         holder = subprocess.Popen(
             (*_GUARD, *_HOLD), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -50,9 +50,9 @@ class Namespace:
         return ("nsenter", f"--net=/proc/{self.pid}/ns/net", "--")
 
     def popen(self, command: Sequence[str], cpus: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start a process in the namespace, on CPUs as taskset writes them; it is ended with it.
+        """Start a process in the namespace, on CPUs as taskset writes them.
 
-        It comes first if this process does.
+        It ends with the namespace. If this process takes precedence over other programs, so does it.
         """
         where = (*self._enter, "taskset", "-c", cpus)
         process = subprocess.Popen((*where, *_GUARD, *command), start_new_session=True, **options)
@@ -62,19 +62,22 @@ class Namespace:
         return process
 
     def run(self, *command: str) -> None:
-        """Run a command in the namespace; raises BenchError with its words."""
+        """Run a command in the namespace; if it fails, raises BenchError with its output."""
         run_tool(*self._enter, *command)
 
 
 def run_tool(*command: str) -> None:
-    """Run a command to its end; raises BenchError with its words."""
+    """Run a command to its end; if it fails, raises BenchError with its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
 
 
 class Cables:
-    """`count` veth pairs, the generator's ends in one namespace and the engine's in another."""
+    """Veth pairs with the generator's ends in one namespace and the engine's in another.
+
+    Use as a context manager.
+    """
 
     def __init__(self, count: int) -> None:
         self.generator_ends = tuple(f"gen{number}" for number in range(count))

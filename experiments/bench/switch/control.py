@@ -1,4 +1,4 @@
-"""The control plane's side: sets a switch up as the controller does, and times what it does."""
+"""P4Runtime session that sets a switch up as the controller does, and times what the switch does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _START_TIMEOUT_S: Final = 60.0
 _GENERATION: Final = 1
 _WRITE_RUNS: Final = 5
 _LIMITS: Final = Limits(10**9, 10**9, 10**9)
-"""Metered as in earnest, but nothing is dropped."""
+"""Limits of the meters, so high that packets are metered but never dropped."""
 
 
 class Control:
@@ -48,7 +48,7 @@ class Control:
         self._client = client
 
     def set_pipeline(self, artifacts: Artifacts) -> float:
-        """Install the program; the seconds that it took."""
+        """Install the program; returns the seconds that it took."""
         self._program = Program(load_p4info(artifacts.p4info))
         self._adapter = P4RuntimeAdapter(self._program, _CONTROLLER, Costs())
         self._adapter.session_client = self._client
@@ -57,18 +57,19 @@ class Control:
         return time.monotonic() - start
 
     def install_base_state(self) -> None:
-        """Roles, routes, hosts and the group of waiters; no digests, which nobody here would read."""
+        """Install roles, routes, hosts and the groups of waiters; no digests, which nobody would read."""
         sync_base_state(self._client, self._program, switch_config(PoolSize(1, 1, 1)), merging=True)
         self._check(self._adapter.write([SetThreshold(0)]))
 
     def install_blocks(self, blocks: int, fragments: int) -> None:
-        """Give blocks 0, 1, ... their slots."""
+        """Insert the entries of blocks 0, 1, ...: each gets `fragments` slots."""
         self._check(self._adapter.write(_installs(blocks, fragments)))
 
     def writes_per_s(self, blocks: int, fragments: int) -> float:
-        """Entries deleted and inserted a second, in the controller's batches; in the end all are there.
+        """Return how many entries are deleted and inserted a second, in the controller's batches.
 
-        The requests are made beforehand: it is the switch that is measured, and what gRPC costs both sides.
+        In the end all entries are there. The requests are encoded beforehand, so that only the switch and
+        gRPC are measured.
         """
         entries = [self._entry(install) for install in _installs(blocks, fragments)]
         requests = [*self._requests(Update.DELETE, entries), *self._requests(Update.INSERT, entries)]
@@ -96,14 +97,14 @@ class Control:
         return requests
 
     def fills(self) -> int:
-        """Values that the switch has stored since its program was installed."""
+        """Return how many values the switch has stored since its program was installed."""
         entry = p4runtime_pb2.CounterEntry(counter_id=self._program.counter_id(FILLS))
         entry.index.index = 0
         (counter,) = self._client.read([p4runtime_pb2.Entity(counter_entry=entry)])
         return int(counter.counter_entry.data.packet_count)
 
     def register_bytes(self) -> int:
-        """Return what the program's registers hold, each value in whole bytes."""
+        """Return the size of the program's registers in bytes, each value rounded up to whole bytes."""
         return sum(
             register.size * -(-register.type_spec.bitstring.bit.bitwidth // 8)
             for register in self._program.p4info.registers
@@ -118,7 +119,10 @@ class Control:
 
 @contextlib.contextmanager
 def connect(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> Iterator[Control]:
-    """A session with a switch that is starting; BenchError with its own words if it ends instead."""
+    """Open a session with a switch that is starting.
+
+    Raises BenchError with the switch's output if it ends instead, or if P4Runtime fails during the session.
+    """
     wait_serving(address, process, said)
     client = SwitchClient(DEVICE_ID, address, (0, 1), _ignore, lambda: None, Costs())
     try:
@@ -132,10 +136,11 @@ def connect(address: str, process: subprocess.Popen[bytes], said: Callable[[], s
 
 
 def _ignore(message: Any) -> None:
-    """Nothing that a switch tells of its own accord matters here."""
+    """Ignore a message that the switch sends without being asked."""
 
 
 def wait_serving(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> None:
+    """Wait until the switch serves gRPC; raises BenchError with its output if it ends or takes too long."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     with grpc.insecure_channel(address) as channel:
         ready = grpc.channel_ready_future(channel)
@@ -152,7 +157,7 @@ def _installs(blocks: int, fragments: int) -> list[Install]:
 
 
 def switch_config(pool: PoolSize) -> SwitchConfig:
-    """Nodes and the storage node at their ports; without address and files."""
+    """Return a configuration with nodes and the storage node at their ports, without address and files."""
     hosts = [Host(Mac.parse(mac(cable)), IPv4Address(ipv4(cable))) for cable in range(CABLES)]
     ports = [
         Port(cable + 1, "store" if cable == STORE else "node", host, limits=_LIMITS)

@@ -1,4 +1,4 @@
-"""The engines under load: a bare echo, and switches that run the pool's program."""
+"""Engines under load: a bare echo, and switches that run the pool's program."""
 
 from __future__ import annotations
 
@@ -31,24 +31,28 @@ from topologies.process import end_process
 ECHO: Final = "echo"
 ECHO_BUFFER_BYTES: Final = 4 << 20
 _FILL_PER_S: Final = (65536, 32768, 16384, 8192, 4096, *[8192] * 10)
-"""Ever slower, for engines that lose some, and again for a machine that pauses: what a slot has, it keeps."""
+"""Frames a second, in the order in which the rates are tried until the pool is full.
+
+Rates fall, for engines that lose frames; then one is repeated, for a machine that pauses. A slot keeps the
+value that it has.
+"""
 
 
 class Contender(Protocol):
-    """Something that can be measured."""
+    """Engine under load, as the benchmark measures it."""
 
     name: str
     cables: Cables
 
     def prepare(self, workload: Workload) -> None:
-        """Make it ready for a workload."""
+        """Make the engine ready for a workload."""
 
     def cpu_s(self) -> float:
-        """CPU time that its process has used so far; raises BenchError if it has ended."""
+        """Return the CPU seconds that its process has used so far; raises BenchError if it has ended."""
 
 
 class Echo:
-    """Moves the same frames as a switch would, without looking at them."""
+    """Program that moves the same frames as a switch would, without looking at them."""
 
     name = ECHO
 
@@ -65,12 +69,12 @@ class Echo:
         self._stack.close()
 
     def prepare(self, workload: Workload) -> None:
-        """Start anew with the rules of the workload."""
+        """Restart the program with the rules of the workload."""
         ends = [self.cables.engine_ends[cable] for cable in workload.cables]
         self.restart(workload.echo_rules, ends)
 
     def restart(self, rules: Sequence[str], ends: Sequence[str]) -> None:
-        """Start anew with these rules at these interfaces."""
+        """Restart the program with these rules (native/echo.c) at these interfaces. Raises BenchError."""
         if self._process is not None:
             end_process(self._process)
         command = [str(native_programs.program("echo")), str(ECHO_BUFFER_BYTES), *rules, "--", *ends]
@@ -83,13 +87,13 @@ class Echo:
             raise BenchError(f"echo: {self._process.stderr.read().decode().strip()}")
 
     def cpu_s(self) -> float:
-        """CPU time of the present process."""
-        assert self._process is not None  # prepared
+        """Return the CPU seconds that the present process has used; raises BenchError if it has ended."""
+        assert self._process is not None  # `prepare` was called before
         return cpu_s(self._process, "echo")
 
 
 class Switch:
-    """A switch engine with the pool's program, all its entries and a full pool. It works in `directory`."""
+    """Switch engine with the pool's program, all its entries and a full pool. It works in `directory`."""
 
     def __init__(self, engine: Engine, directory: Path, cpus: str, generator_cpus: str) -> None:
         self.name, self.directory = engine.name, directory
@@ -116,7 +120,7 @@ class Switch:
         self._stack.close()
 
     def _fill(self) -> None:
-        """Have the values asked for and pass until each slot has kept its own."""
+        """Send requests for all values, and the values, until each slot holds its own. Raises BenchError."""
         generator = LoadGenerator(self.cables, self._generator_cpus)
         values = self.directory / "fill.plan"
         values.write_bytes(encode(fill_plan()))
@@ -128,12 +132,12 @@ class Switch:
         raise BenchError(f"{self.name}: only {filled} of {BLOCKS * FRAGMENTS} slots took their value")
 
     def prepare(self, workload: Workload) -> None:
-        """All workloads run on the same entries."""
+        """Do nothing: all workloads run on the same entries."""
 
     def cpu_s(self) -> float:
-        """CPU time of the switch's process."""
+        """Return the CPU seconds that the switch's process has used; raises BenchError if it has ended."""
         return self.process.cpu_s()
 
     def resident_bytes(self) -> int:
-        """Memory of the switch's process."""
+        """Return the resident memory of the switch's process in bytes."""
         return self.process.resident_bytes()

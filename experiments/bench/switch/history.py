@@ -1,6 +1,6 @@
-"""Ratios over time, one line a workload and recorded run: docs/performance-history.csv.
+"""History of ratios, one line for each workload of a recorded run: docs/performance-history.csv.
 
-Rates depend on the machine, ratios within one run hardly do; so it is ratios that are kept.
+Rates depend on the machine. Ratios within one run hardly do, so the file has ratios.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUBJECT: Final = "embedded"
 
 
 def lines(rounds: Rounds, date: str, revision: str) -> list[dict[str, str]]:
-    """Return one for each workload that the embedded switch was measured with."""
+    """Return a line for each workload that the embedded switch was measured with."""
     made = []
     for workload, engines in rounds.items():
         if SUBJECT not in engines:
@@ -50,7 +50,7 @@ def _ratio(rounds: Rounds, workload: str, reference: str, name: str) -> float:
 
 
 def record(rounds: Rounds, date: str, revision: str, path: Path = HISTORY) -> int:
-    """Append to the file; how many lines."""
+    """Append the lines of a run to the file; returns their number."""
     new = lines(rounds, date, revision)
     is_new = not path.exists()
     with path.open("a", newline="") as file:

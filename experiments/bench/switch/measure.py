@@ -1,4 +1,4 @@
-"""One engine under one workload: overload, the highest rate without loss, latency at half of that."""
+"""Measurement of one engine under one workload: overload, rate without loss, latency at half that rate."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from experiments.bench.switch.workloads import Workload
 AS_FAST_AS_POSSIBLE: Final = 0
 MOST_PER_S: Final = 2_000_000
 _TRIES: Final = 2
-"""A rate counts as passed if it passes once: whatever else runs on the machine can only make it fail."""
+"""Number of trials of a rate. One that passes is enough: other programs can only make a trial fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Frames a second that nodes send and that are answered."""
+    """Figures of one engine under one workload. Rates are frames a second that are answered."""
 
     lossless_per_s: float
     overload_per_s: float
-    """Answered while the generator sends as fast as it can."""
+    """Frames a second that are answered while the generator sends as fast as it can."""
     offered_per_s: float
-    """What it sent then."""
+    """Frames a second that the generator sent then."""
     engine_busy: float
-    """Cores that the engine used then, with what it still did after the last request."""
+    """Number of cores that the engine used then, with its work after the last request."""
     p50_us: float
     p99_us: float
     generator_limited: bool
-    """The generator could not send more than the highest rate, so the engine may be faster."""
+    """Whether the generator could not send more than the highest rate, so that the engine may be faster."""
 
 
 class Bench:
-    """Measures at one contender's cables."""
+    """Measurement at one contender's cables."""
 
     def __init__(self, contender: Contender, cpus: str, seconds: float, plans: dict[str, Path]) -> None:
         self.contender = contender
@@ -45,7 +45,7 @@ class Bench:
         self._seconds, self._plans = seconds, plans
 
     def measure(self, workload: Workload, show: Callable[[str], None]) -> Measurement:
-        """Measure all figures of one workload; `show` is told what is being done."""
+        """Measure all figures of one workload; calls `show` with what is being done. Raises BenchError."""
         self.contender.prepare(workload)
         show("overload")
         busy_s = self.contender.cpu_s()
@@ -66,7 +66,7 @@ class Bench:
         lossless_per_s = highest_lossless(passes, round(overload.answered_per_s), MOST_PER_S)
         show("latency")
         half = self._run(workload, max(1, lossless_per_s // 2))
-        self.contender.cpu_s()  # it still runs
+        self.contender.cpu_s()  # raises BenchError if the engine has ended
         return Measurement(
             lossless_per_s=lossless_per_s,
             overload_per_s=overload.answered_per_s,

@@ -1,4 +1,4 @@
-"""The C programs of the benchmark, compiled when they are first needed and kept in the cache."""
+"""C programs of the benchmark, compiled when they are first needed and kept in the cache."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PROGRAMS: Final = {
 
 
 def program(name: str) -> Path:
-    """Return the executable; raises BenchError with the compiler's words."""
+    """Return the path of the executable; raises BenchError with the compiler's messages."""
     return _compiled(name, [SOURCES / source for source in PROGRAMS[name]], ())
 
 
 def library(source: Path) -> Path:
-    """Return a shared object of one C file; raises BenchError with the compiler's words."""
+    """Return the path of a shared object of one C file; raises BenchError with the compiler's messages."""
     return _compiled(f"{source.stem}.so", [source], ("-shared", "-fPIC"))
 
 

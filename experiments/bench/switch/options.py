@@ -1,4 +1,4 @@
-"""The benchmark's options."""
+"""Options of the benchmark of switches."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ and a C compiler. docs/performance.md says what is measured and how to read it."
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class BenchOptions:
-    """What one `make bench WHAT=switch` measures."""
+    """Options of `make bench WHAT=switch`, which measures packets a second of switches."""
 
     engines: tuple[Annotated[str, OneOf(ENGINE_NAMES)], ...] = ()
-    """What is measured; default: all that are here."""
+    """Engines to measure; default: all that are installed."""
     workloads: tuple[Annotated[str, OneOf(WORKLOAD_NAMES)], ...] = WORKLOAD_NAMES
-    """What is sent."""
+    """Kinds of traffic to measure."""
     rounds: Annotated[int, Within(1, 100)] = 3
-    """Times that every engine has its turn with every workload."""
+    """Number of rounds; in each, every engine is measured with every workload."""
     seconds: Annotated[float, Within(0.05, 10)] = 0.5
-    """That one run of the load generator sends."""
+    """Seconds that the load generator sends in one of its runs."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Of the order of the keys."""
+    """Seed of the order of the keys."""
     precedence: bool = True
-    """1: come before other programs; 0 on a machine that others use, too."""
+    """1: take precedence over other programs; give 0 on a machine that others use too."""
     results: Path = Path("results/bench-switch")
     """Folder for summary.json."""
     record: bool = False
@@ -46,7 +46,7 @@ class BenchOptions:
 
 
 def parse_options(arguments: Sequence[str]) -> BenchOptions:
-    """Options from the command line and the environment; raises OptionError."""
+    """Read the options from the command line and the environment; raises OptionError."""
     options = read(BenchOptions, arguments, "weir bench switch", _DESCRIPTION)
     return replace(
         options,

@@ -1,4 +1,4 @@
-"""results/bench-switch/report.html."""
+"""Page of the benchmark: results/bench-switch/report.html."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIGURES = {"without loss": "lossless_per_s", "in overload": "overload_per_s"}
 
 
 def write_page(folder: Path, about: Mapping[str, object], rounds: Rounds) -> Path:
-    """Medians over the rounds, with the lowest and highest."""
+    """Write the page into `folder`: medians over the rounds, with the lowest and highest."""
     titles = {workload.name: workload.title for workload in WORKLOADS}
     measured = {
         workload: {engine: figures(one) for engine, one in engines.items()}

@@ -1,4 +1,4 @@
-"""What the load generator sends and what it takes for a reply, in the form it reads (native/plan.h)."""
+"""Plans: what the load generator sends and takes for a reply, in the form that it reads (native/plan.h)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FRAME = struct.Struct("<HH")
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A field that an answer takes over from its request, as byte offsets into the frames."""
+    """Field that an answer copies from its request, as byte offsets into the two frames."""
 
     source: int
     target: int
@@ -29,7 +29,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The storage node that the generator plays at one of its ports: every frame is answered."""
+    """Answers to every frame at one port, where the generator acts as the storage node."""
 
     port: int
     template: bytes
@@ -38,7 +38,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame and the port that it goes out of."""
+    """Frame and the port that it goes out of."""
 
     port: int
     data: bytes
@@ -51,18 +51,21 @@ class Plan:
     ports: int
     frames: Sequence[Frame]
     number_offset: int
-    """Of the number, in requests and in replies."""
+    """Byte offset of the number, in requests and in replies."""
     reply_bytes: int
-    """Only frames of this length count as replies."""
+    """Length in bytes that a frame must have to count as a reply."""
     key_offset: int = 0
-    """A second place for the number in requests, so that each asks for a key never asked for; 0 for none."""
+    """Byte offset in requests at which the number is written into the key as well; 0: nowhere.
+
+    Each request then asks for a key that was not asked for before.
+    """
     group: int = 1
-    """So many frames in a row, out of ports 0, 1, ..., carry one number; each port gets its own reply."""
+    """Number of successive frames, out of ports 0, 1, ..., with the same number; each port gets a reply."""
     answers: Answers | None = None
 
 
 def encode(plan: Plan) -> bytes:
-    """Return the file; raises ValueError for what the generator would refuse."""
+    """Return the bytes of the plan's file; raises ValueError if the generator would refuse it."""
     if not 0 < plan.ports <= MOST_PORTS:
         raise ValueError(f"a plan has 1 to {MOST_PORTS} ports, not {plan.ports}")
     if not plan.frames or len(plan.frames) % plan.group:

@@ -1,4 +1,4 @@
-"""The tables at the end of a run."""
+"""Tables that are printed at the end of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MB = 1e6
 def print_report(
     console: Console, rounds: Rounds, control: Mapping[str, ControlFigures], sink_per_s: float
 ) -> None:
-    """Packets, then what the control plane sees."""
+    """Print packets a second, figures of the control plane, and where the generator was the limit."""
     console.print(_packets(rounds))
     if control:
         console.print(_control(control))

@@ -1,8 +1,8 @@
-"""A run: engines started once, each with its own cables, then rounds in which they take turns.
+"""Run of the benchmark: engines are started once, each with its own cables, and take turns in rounds.
 
-Two cores are used: the load generator has the first, an engine with one forwarding thread the second. BMv2,
-which has a thread for every stage, may use both. What a cable's end receives is delivered by the core that
-sent it, so each pays for what it sends.
+The load generator has the first of two cores, an engine with one forwarding thread the second. BMv2, which
+has a thread for every stage, may use both. The core that sends a frame also delivers it at the cable's other
+end, so each core pays for what it sends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from topologies.remains import Remains
 
 @dataclass(slots=True)
 class Results:
-    """What a run has measured so far."""
+    """Results of a run so far."""
 
     rounds: dict[str, dict[str, list[Measurement]]] = field(default_factory=dict)
     control: dict[str, ControlFigures] = field(default_factory=dict)
@@ -43,9 +43,9 @@ class Results:
     background_cpu: float = 0.0
     """Share of the machine's CPU time that other programs used when the run began."""
     sink_per_s: float = 0.0
-    """Frames that the generator can send when nobody answers."""
+    """Frames a second that the generator can send if nobody answers."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Engines that are not here, and why."""
+    """Engines that are not installed, with the reason."""
 
 
 Show = Callable[[str], None]
@@ -53,7 +53,7 @@ _LOOK_S: Final = 1.0
 
 
 def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> Results:
-    """Measure all; `show` is told what is being done, `save` gets what there is after each round.
+    """Measure all. Calls `show` with what is being done, and `save` with the results after each round.
 
     Raises BenchError, EngineError.
     """
@@ -82,7 +82,7 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """As taskset writes them."""
+    """CPUs for the generator, for an engine, and both, as taskset writes them."""
 
     generator: str
     engine: str
@@ -90,7 +90,7 @@ class Cpus:
 
 
 def choose_cpus() -> Cpus:
-    """Cores for generator and engine; raises BenchError where there are fewer than two."""
+    """Choose the CPUs for generator and engine; raises BenchError if there are fewer than two."""
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
         raise BenchError("two CPUs are needed, one for the load generator and one for the engine")
@@ -114,7 +114,7 @@ def _start(
     directory: Path,
     show: Show,
 ) -> Iterator[Contender]:
-    """Those asked for; without a choice, those that are here."""
+    """Start the engines asked for, or those that are installed if none was; yield each."""
     for name in options.engines or ENGINE_NAMES:
         show(f"starting {name}")
         if name == ECHO:
@@ -141,7 +141,7 @@ def _version(engine: str) -> str:
 
 
 def _tool_version(tool: str) -> str:
-    """What a tool says of its version, which may begin with its name."""
+    """Return a tool's name and version. What the tool prints may begin with its name."""
     done = subprocess.run((tool, "--version"), capture_output=True, text=True, check=False)
     said = " ".join((done.stdout or done.stderr).split())
     return f"{tool} {said.removeprefix(tool).strip()}"
@@ -168,7 +168,7 @@ def _measure_sink(
     results: Results,
     show: Show,
 ) -> None:
-    """The generator's headroom: it sends into a cable at whose other end nobody listens."""
+    """Measure the generator's highest rate: it sends into a cable at whose other end nothing is answered."""
     (hits,) = (workload for workload in WORKLOADS if workload.name == "hits")
     plan = directory / "sink.plan"
     plan.write_bytes(encode(hits.make_plan(options.seed)))

@@ -1,4 +1,4 @@
-"""The highest rate at which nothing is lost, from as few runs of the generator as will do."""
+"""Search for the highest rate without loss, with few runs of the generator."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Final
 
 RESOLUTION: Final = 1.03
-"""The search ends when the rate found and the lowest one refused are this close."""
+"""Ratio of the lowest rate that failed to the highest that passed, at which the search ends."""
 _STEP: Final = 1.2
 _LEAST_PER_S: Final = 100
 _MOST_TRIALS: Final = 24
 
 
 def highest_lossless(passes: Callable[[int], bool], guess_per_s: int, most_per_s: int) -> int:
-    """Return the highest rate that passes, 0 for none; `passes` is asked for rates up to `most_per_s`.
+    """Return the highest rate that passes, or 0 if none does; rates up to `most_per_s` are tried.
 
-    First in growing steps away from the guess until one passes and one does not, then by halving the distance
-    (of the logarithms).
+    The search goes away from the guess in growing steps until one rate has passed and one has failed. Then it
+    halves the interval between the two, on a logarithmic scale.
     """
     low, high = 0, 0
     step = _STEP

@@ -1,4 +1,4 @@
-"""What an engine costs before and beside forwarding: compiling, loading, writing entries, memory."""
+"""Costs of an engine before and beside forwarding: compiling, loading, writing entries, memory."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ CACHE_VARIABLE: Final = "WEIR_CACHE"
 
 @dataclass(frozen=True, slots=True)
 class ControlFigures:
-    """Figures of one engine that are measured once a run. Cold: with an empty cache of compiled programs."""
+    """Figures of one engine that are measured once a run. Cold means an empty cache of compiled programs."""
 
     compile_cold_s: float
-    """The command that makes a device config of the P4 source."""
+    """Seconds of the command that compiles the P4 source to a device config."""
     compile_warm_s: float
     pipeline_cold_s: float
-    """SetForwardingPipelineConfig."""
+    """Seconds of P4Runtime's SetForwardingPipelineConfig."""
     pipeline_warm_s: float
     writes_per_s: float
-    """Entries of the pool index, batched as the controller batches them."""
+    """Entries of the pool's table written a second, batched as the controller batches them."""
     resident_bytes: int
-    """Of the switch's process with the program, all entries and a full pool."""
+    """Memory of the switch's process with the program, all entries and a full pool."""
     register_bytes: int
-    """What the program's registers hold."""
+    """Size of the program's registers, each value rounded up to whole bytes."""
 
 
 def measure_control(running: Switch) -> ControlFigures:
-    """Writes and memory of the running switch; compiling and loading with processes of their own."""
+    """Measure writes and memory of the running switch; compile and load in processes of their own."""
     engine = running.engine
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as name:
         directory = Path(name)
@@ -71,7 +71,7 @@ def _compile(engine: Engine, directory: Path) -> tuple[Artifacts, float]:
 
 
 def _load(engine: Engine, artifacts: Artifacts, directory: Path) -> float:
-    """Into a switch that has just been started."""
+    """Return the seconds that loading the program into a newly started switch takes."""
     address, log = f"unix:{directory}/load.sock", directory / "load.log"
     with log.open("wb") as output:
         command = engine.command(DEVICE_ID, (), address)
@@ -86,7 +86,7 @@ def _load(engine: Engine, artifacts: Artifacts, directory: Path) -> float:
 
 @contextmanager
 def _empty_cache() -> Iterator[None]:
-    """What is started meanwhile finds no compiled program."""
+    """Point WEIR_CACHE at an empty folder: processes started meanwhile find no compiled program."""
     before = os.environ.get(CACHE_VARIABLE)
     with tempfile.TemporaryDirectory(prefix="weir-cache-") as name:
         os.environ[CACHE_VARIABLE] = name

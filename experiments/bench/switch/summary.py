@@ -1,4 +1,4 @@
-"""From the rounds of a run to its figures: medians, their spread, and ratios between engines."""
+"""Figures of a run, computed from its rounds: medians, their spread, and ratios between engines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, fields
 from experiments.bench.switch.measure import Measurement
 
 Rounds = Mapping[str, Mapping[str, Sequence[Measurement]]]
-"""By workload and engine, one measurement a round."""
+"""Measurements by workload and engine, one for each round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The median over the rounds, and the lowest and highest."""
+    """Median over the rounds, with the lowest and highest value."""
 
     median: float
     low: float
@@ -23,8 +23,7 @@ class Figure:
 
 
 def figure(values: Sequence[float]) -> Figure:
-    """Return the figure of at least one value. Those that are not numbers don't count; without any other all
-    are NaN."""
+    """Return the figure of the values that are not NaN; its fields are NaN if all values are."""
     counted = [value for value in values if not math.isnan(value)]
     if not counted:
         return Figure(math.nan, math.nan, math.nan)
@@ -40,7 +39,7 @@ def figures(rounds: Sequence[Measurement]) -> dict[str, Figure]:
 
 
 def ratios(of: Sequence[Measurement], to: Sequence[Measurement], name: str) -> Figure:
-    """Return how many times the one's figure is the other's, compared within each round."""
+    """Return the ratio of the field `name` in `of` to that in `to`, taken within each round."""
     pairs = zip(of, to, strict=True)
     return figure([_ratio(getattr(one, name), getattr(other, name)) for one, other in pairs])
 
@@ -50,7 +49,7 @@ def _ratio(one: float, other: float) -> float:
 
 
 def to_json(rounds: Rounds) -> dict[str, object]:
-    """Return all of it: {workload: {engine: {figures, ratios, rounds}}}."""
+    """Return all results as {workload: {engine: {figures, ratios, rounds}}}."""
     return {
         workload: {engine: _engine_json(engine, engines) for engine in engines}
         for workload, engines in rounds.items()
@@ -76,5 +75,5 @@ def _plain(value: Figure) -> dict[str, float | None]:
 
 
 def _finite(record: dict[str, float]) -> dict[str, float | None]:
-    """JSON has no NaN."""
+    """Return the record with None for NaN, which JSON does not have."""
     return {name: None if math.isnan(value) else value for name, value in record.items()}

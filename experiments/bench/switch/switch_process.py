@@ -1,4 +1,4 @@
-"""An engine's process on the cables of a benchmark."""
+"""Process of an engine on the cables of a benchmark."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ _SAID_CHARACTERS: Final = 2000
 
 
 class SwitchProcess:
-    """Port n + 1 is the engine's end of cable n; P4Runtime is served at a socket in `directory`, and what the
-    process says stands in switch.log there. It ends with the cables' namespace."""
+    """Process of an engine. Port n + 1 is the engine's end of cable n.
+
+    P4Runtime is served at a socket in `directory`, and the process logs to switch.log there. It ends with the
+    cables' namespace.
+    """
 
     def __init__(self, engine: Engine, cables: Cables, directory: Path, cpus: str) -> None:
         self._name, self._log = engine.name, directory / "switch.log"
@@ -32,11 +35,11 @@ class SwitchProcess:
             )
 
     def said(self) -> str:
-        """Return the last that it said."""
+        """Return the end of the process's log, at most 2,000 characters."""
         return self._log.read_text(errors="replace")[-_SAID_CHARACTERS:].strip()
 
     def cpu_s(self) -> float:
-        """CPU time that it has used so far; raises BenchError if it has ended."""
+        """Return the CPU seconds that the process has used so far; raises BenchError if it has ended."""
         return cpu_s(self.process, f"{self._name}: {self.said()}")
 
     def resident_bytes(self) -> int:
@@ -45,7 +48,7 @@ class SwitchProcess:
 
 
 def cpu_s(process: Process, who: str) -> float:
-    """CPU time of a process, in seconds; BenchError in the name of `who` if it has ended."""
+    """Return the CPU seconds of a process; if it has ended, raises BenchError that begins with `who`."""
     if process.poll() is not None:
         raise BenchError(f"{who}: it ended during the measurement, with exit code {process.returncode}")
     times = psutil.Process(process.pid).cpu_times()

@@ -1,7 +1,7 @@
-"""What is measured: the frames of each workload, and what a bare echo has to do for the same traffic.
+"""Workloads: the frames of each, and the rules by which a bare echo causes the same traffic.
 
-Five hosts hang on the engine, each on a cable of its own: four nodes (cables 0 to 3, ports 1 to 4) and a
-storage node (cable 4, port 5). Only the storage node answers; nodes ask.
+Five hosts are attached to the engine, each by a cable of its own: four nodes (cables 0 to 3, ports 1 to 4)
+and a storage node (cable 4, port 5). Nodes ask, and only the storage node answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CABLES: Final = NODES + 1
 
 FRAGMENTS: Final = 32
 BLOCKS: Final = 1024 * 512 // wire.VALUE_BYTES
-"""Together 16 MiB: with values of 512 bytes the whole pool, in its default size."""
+"""Number of blocks, of 16 MiB together: with values of 512 bytes the whole pool, in its default size."""
 
 GET_BYTES: Final = wire.FRAME_HEADER_BYTES + wire.KV_HEADER_BYTES
 PLAIN_PORT: Final = 9  # UDP's discard service: nothing of the pool's protocol
@@ -35,32 +35,35 @@ _FLAGS: Final = wire.FRAME_HEADER_BYTES + 2
 _SEQUENCE: Final = wire.FRAME_HEADER_BYTES + 8
 _PLACE: Final = wire.FRAME_HEADER_BYTES + 32  # tenant, fragment, fragments
 _KEY: Final = wire.FRAME_HEADER_BYTES + 48
-_CONTENT: Final = 1  # of every block: each is written once
+_CONTENT: Final = 1  # content id of every block, as each is written once
 _CHUNK: Final = 256
-"""Values that are asked for before the first of them is sent: at any rate, the requests are first then."""
+"""Number of values that are asked for before the first of them is sent.
+
+At any rate, each request then arrives before its value.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One kind of traffic."""
+    """Kind of traffic."""
 
     name: str
     title: str
     cables: tuple[int, ...]
-    """Those in use; ports of the plan and of the echo's rules are places in this tuple."""
+    """Cables in use. Ports of the plan and of the echo's rules are indices into this tuple."""
     echo_rules: tuple[str, ...]
-    """What moves the same frames without looking at them (native/echo.c)."""
+    """Rules by which an echo moves the same frames without looking at them (native/echo.c)."""
     make_plan: Callable[[int], Plan]
-    """From a seed."""
+    """Function that makes the plan from a seed."""
 
 
 def ipv4(cable: int) -> str:
-    """Return a host's address."""
+    """Return the IPv4 address of the host at a cable."""
     return f"10.0.0.{cable + 1}"
 
 
 def mac(cable: int) -> str:
-    """Return a host's Ethernet address."""
+    """Return the Ethernet address of the host at a cable."""
     return f"02:00:00:00:00:{cable + 1:02x}"
 
 
@@ -70,13 +73,16 @@ def key_of(block: int) -> bytes:
 
 
 def value_of(block: int, fragment: int) -> bytes:
-    """Return the value of one of its fragments."""
+    """Return the value of a block's fragment."""
     return blake2b(block.to_bytes(4, "big") + fragment.to_bytes(2, "big")).digest() * (wire.VALUE_BYTES // 64)
 
 
 @cache
 def _headers(source: int, destination: int, payload_bytes: int, udp_port: int) -> bytes:
-    """Ethernet to UDP; a UDP checksum of zero is none, so that the generator may write into the payload."""
+    """Return the Ethernet, IPv4 and UDP headers of a frame.
+
+    The UDP checksum is zero, which means none, so that the generator may write into the payload.
+    """
     frame = (
         Ether(src=mac(source), dst="02:00:00:00:00:fe")
         / IP(src=ipv4(source), dst=ipv4(destination))
@@ -97,7 +103,7 @@ def _get(node: int, key: bytes, fragment: int = 0) -> bytes:
 
 
 def _in_random_order(seed: int) -> Sequence[tuple[int, int]]:
-    """(block, fragment): blocks at random, fragments in a row, as clients ask for them."""
+    """Return all (block, fragment): blocks in random order, fragments in a row, as clients ask for them."""
     blocks = list(range(BLOCKS))
     random.Random(seed).shuffle(blocks)
     return [(block, fragment) for block in blocks for fragment in range(FRAGMENTS)]
@@ -109,7 +115,7 @@ def _hits(seed: int) -> Plan:
 
 
 def fill_plan() -> Plan:
-    """Return every value of the pool once, asked for by node 0: the switch keeps them on their way."""
+    """Return the plan in which node 0 asks for every value of the pool once, so that the switch stores it."""
     places = [(key_of(block), block, fragment) for block in range(BLOCKS) for fragment in range(FRAGMENTS)]
     frames: list[Frame] = []
     for start in range(0, len(places), _CHUNK):
@@ -139,7 +145,7 @@ def _answers(port: int, answer: wire.Message | None = None) -> Answers:
 
 
 def _unknown_key(seed: int) -> bytes:
-    """Its first four bytes are replaced by the number of the request."""
+    """Return a key that no block has. The generator writes the request's number into its first four bytes."""
     return blake2b(seed.to_bytes(8, "big"), digest_size=wire.KEY_BYTES, person=b"absent").digest()
 
 

@@ -1,1 +1,1 @@
-"""make bench WHAT=tables: what large tables cost, in the embedded switch alone and beside BMv2."""
+"""Benchmark of large tables, in the embedded switch alone and beside BMv2 (`make bench WHAT=tables`)."""

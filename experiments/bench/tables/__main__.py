@@ -1,4 +1,4 @@
-"""make bench WHAT=tables: a router with large tables against one exact match, and against BMv2."""
+"""make bench WHAT=tables: compare a router's large tables with one exact match, and with BMv2."""
 
 from __future__ import annotations
 
@@ -34,41 +34,42 @@ from topologies.machine_check import check_machine
 
 SUMMARY = "summary.json"
 DESCRIPTION = """\
-What large tables cost. First the program's own share, in CPU time a packet, of the embedded switch's library
-form: one exact match, and a router with routes, an access list and next hops. Then packets and P4Runtime
-inserts a second on veth cables, beside BMv2 where simple_switch_grpc and p4c-bm2-ss are on PATH (as root, two
-cores). docs/performance.md says how to read it."""
+Measure what large tables cost. First the CPU time of a packet in the program alone, in the embedded switch's
+library form: with one exact match, and with a router's routes, access list and next hops. Then packets and
+P4Runtime inserts a second on veth cables, beside BMv2 where simple_switch_grpc and p4c-bm2-ss are on PATH.
+The second part needs root and two cores. docs/performance.md says how to read it."""
 
 
 @dataclass
 class Results:
-    """By case; on ports by case and engine."""
+    """Results of a run by case, those on veth cables by case and engine."""
 
     packet_ns: dict[str, list[float]] = field(default_factory=dict)
+    """CPU time of a packet in the library form in each round, in ns."""
     inserts_per_s: dict[str, float] = field(default_factory=dict)
     ports: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     writes: dict[str, dict[int, list[float]]] = field(default_factory=dict)
-    """P4Runtime inserts a second by engine and entries a Write."""
+    """P4Runtime inserts a second in each round, by engine and entries a Write."""
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TablesOptions:
-    """What one `make bench WHAT=tables` measures."""
+    """Options of `make bench WHAT=tables`, which measures what large tables cost the switch."""
 
     rounds: Annotated[int, Within(1, 1000)] = 5
-    """Times that every case has its turn."""
+    """Number of rounds; each measures every case."""
     seed: Annotated[int, Within(0, 2**31)] = 1
-    """Of the tables and the order of packets."""
+    """Seed of the tables and of the order of packets."""
     ports: bool = True
-    """No: only the program's own share, which needs no root."""
+    """1: measure on veth cables too, which needs root."""
     seconds: Annotated[float, Within(0.05, 10)] = 0.5
-    """Of a run on veth cables."""
+    """Seconds that the load generator sends in one of its runs on veth cables."""
     results: Path = Path("results/bench-tables")
     """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: measured; 2: it could not."""
+    """Run the benchmark. Returns exit code 0 if it measured, 2 if it could not."""
     program = "weir bench tables"
     return run_command(arguments, lambda given: read(TablesOptions, given, program, DESCRIPTION), _run)
 
@@ -121,14 +122,14 @@ def _write_page(options: TablesOptions, results: Results) -> Path:
 
 
 def _write_rows(results: Results) -> list[list[Any]]:
-    """By entries a Write, each engine's median."""
+    """Return a row for each number of entries a Write, with each engine's median."""
     return [
         [batch, *(statistics.median(rates[batch]) for rates in results.writes.values())] for batch in BATCHES
     ]
 
 
 def _measure_share(contents: dict[str, Content], rounds: int, results: Results, show: Any) -> None:
-    """All cases are loaded, then they take turns."""
+    """Load all cases, then measure them in turns."""
     with contextlib.ExitStack() as stack:
         loaded = {}
         for case in CASES:
@@ -160,7 +161,7 @@ def _measure_ports(
 def _measure_writes(
     contents: dict[str, Content], options: TablesOptions, results: Results, screen: Screen, show: Any
 ) -> None:
-    """All engines are there; for each number of entries a Write they take turns."""
+    """Start all engines; then measure them in turns, for each number of entries a Write."""
     cores = choose_cpus()
     (case,) = (case for case in CASES if case.name == INSERTS)
     with contextlib.ExitStack() as stack:
@@ -177,7 +178,7 @@ def _measure_writes(
 def _router(
     stack: contextlib.ExitStack, engine: str, case: Case, content: Content, cores: Cpus, screen: Screen
 ) -> Router | None:
-    """The engine with the case's entries; None if it is not installed."""
+    """Start the engine with the case's entries; return None, after a warning, if it is not installed."""
     try:
         made = make_engine(engine)
     except EngineError as error:

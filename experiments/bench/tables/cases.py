@@ -1,4 +1,4 @@
-"""What is measured: one program, with one exact match or as a router, with tables of several sizes."""
+"""Cases: one program, with one exact match or as a router, with tables of several sizes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ FRAMES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`reference`: the case with one exact match among as many entries."""
+    """Program and tables to measure."""
 
     name: str
     title: str
     make: Callable[[int], Content]
-    """From a seed."""
+    """Function that makes entries and frames from a seed."""
     defines: dict[str, int] = field(default_factory=dict)
     reference: str = ""
+    """Name of the case with one exact match that this one is compared with; "" for none."""
 
 
 CASES: Final = (
@@ -56,8 +57,8 @@ CASES: Final = (
 )
 ON_PORTS: Final = tuple(case.name for case in CASES)
 BESIDE_BMV2: Final = ("exact", "router")
-"""Cases on veth cables that BMv2 runs, too: it compares a packet with each ternary entry."""
+"""Cases on veth cables that BMv2 runs too; it compares a packet with each ternary entry in turn."""
 INSERTS: Final = "router"
-"""The case whose entries are written in Writes of several sizes."""
+"""Name of the case whose entries are written in Writes of several sizes."""
 BATCHES: Final = {1: 2000, 20: 20_000, 256: 20_000, 1000: 20_000}
-"""Entries a Write, and how many are written at most."""
+"""Most entries that are written, by entries a Write."""

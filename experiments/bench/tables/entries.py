@@ -1,8 +1,9 @@
-"""A router's tables and the packets for them, from a seed.
+"""Tables of a router and packets for them, made from a seed.
 
-Routes have the lengths of the Internet's (mostly /24, then /22 and /16 to /23); rules of the access list are
-what people write: source and destination prefixes, protocols, well-known ports. Packets are UDP from
-anywhere; rules for TCP deny, the others permit, so that packets meet rules and all are forwarded.
+Routes have the prefix lengths of the Internet's: mostly /24, then /22 and others from /16 to /23. Rules of
+the access list are as people write them, with source and destination prefixes, protocols and well-known
+ports. Packets are UDP from random addresses. Rules for TCP deny and the others permit, so packets match rules
+and all are forwarded.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _forward(number: int) -> ActionCall:
 
 
 def exact(hosts: int, frames: int, seed: int) -> Content:
-    """Return the content of one exact match."""
+    """Return the content of one table with an exact match, with an entry for each host."""
     source = random.Random(seed)
     addresses = source.sample(range(1 << 24, 224 << 24), hosts)
     entries = [
@@ -57,7 +58,7 @@ def exact(hosts: int, frames: int, seed: int) -> Content:
 
 
 def router(routes: int, rules: int, frames: int, seed: int) -> Content:
-    """Return the content of the whole router."""
+    """Return the content of the whole router; frames go to addresses that its routes match."""
     source = random.Random(seed)
     admit = ActionCall("RouterIngress.admit", (VRF,))
     entries = [TableEntry("RouterIngress.my_station", (KeyMatch(1), KeyMatch(ROUTER_MAC)), admit)]

@@ -1,4 +1,4 @@
-"""Engines with a case's program and entries on two veth cables: what they forward, what they let write."""
+"""Engines with a case's program and entries on two veth cables, to measure forwarding and writes."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ _WRITE_TIMEOUT_S: Final = RPC_TIMEOUT_S * 6
 
 
 def workload(case: Case, content: Content) -> Workload:
-    """Return the case's frames out of the first cable; they leave by the second."""
+    """Return the workload that sends the case's frames into the first cable; they leave by the second."""
     frames = [Frame(0, frame) for frame in content.frames]
     plan = Plan(2, frames, _PAYLOAD, reply_bytes=FRAME_BYTES)
     return Workload(case.name, case.title, (0, 1), ("0:1:0",), lambda _: plan)
 
 
 class Router:
-    """An engine with a case's program and entries; `inserts_per_s` of writing those when it starts.
-    Measured by `experiments.bench.switch.measure.Bench`."""
+    """Engine with a case's program and entries. Use as a context manager.
+
+    `inserts_per_s` is the rate at which the entries were written when it started. It is a
+    `experiments.bench.switch.engines.Contender`.
+    """
 
     def __init__(self, engine: Engine, case: Case, content: Content, directory: Path, cpus: str) -> None:
         self.name = engine.name
@@ -69,8 +72,11 @@ class Router:
         return list(_entities(schema, self._content))
 
     def write(self, kind: Update.Type, batch: int, first: int = 0, count: int | None = None) -> float:
-        """Inserts or deletes entries, `batch` a Write; entries a second. The requests are made beforehand:
-        it is the switch that is measured."""
+        """Insert or delete entries, `batch` in each Write; returns entries a second.
+
+        Without `count`, all entries from place `first` on are written. The requests are encoded beforehand,
+        so that only the switch and gRPC are measured.
+        """
         entities = self._entities[first : None if count is None else first + count]
         requests = []
         for start in range(0, len(entities), batch):
@@ -85,7 +91,10 @@ class Router:
         return len(entities) / (time.monotonic() - began)
 
     def measure_inserts(self, batch: int, most: int) -> float:
-        """Inserts a second with `batch` entries a Write, of the first `most`; in the end all are there."""
+        """Return inserts a second with `batch` entries a Write, measured with the first `most` entries.
+
+        In the end all entries are there.
+        """
         self.write(Update.DELETE, UPDATES_PER_WRITE)
         rate = self.write(Update.INSERT, batch, 0, most)
         if most < len(self._entities):
@@ -93,10 +102,10 @@ class Router:
         return rate
 
     def prepare(self, workload: Workload) -> None:
-        """It is ready."""
+        """Do nothing: the entries are there."""
 
     def cpu_s(self) -> float:
-        """CPU time of its process; raises BenchError if it has ended."""
+        """Return the CPU seconds that its process has used; raises BenchError if it has ended."""
         return self._process.cpu_s()
 
 
@@ -111,4 +120,4 @@ def _entities(schema: Schema, content: Content) -> Iterator[p4runtime_pb2.Entity
 
 
 def _ignore(message: Any) -> None:
-    """Nothing that a switch tells of its own accord matters here."""
+    """Ignore a message that the switch sends without being asked."""

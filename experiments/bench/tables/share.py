@@ -1,4 +1,4 @@
-"""The program's own share: CPU time of a packet in the library form, without ports and kernel."""
+"""CPU time of a packet in the program alone: the switch's library form, without ports and kernel."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from v1model.switch import Switch
 
 REPLAY: Final = Path(__file__).parent / "native" / "replay.c"
 ROUNDS: Final = 25
-"""Times that all frames go in, in one measurement."""
+"""Number of times that all frames go in, in one measurement."""
 
 
 class Loaded:
-    """A switch of the library form with a case's entries. Use as a context manager."""
+    """Switch in library form with a case's entries. Use as a context manager."""
 
     def __init__(self, case: Case, content: Content) -> None:
         self._frames = b"".join(content.frames)
@@ -41,7 +41,7 @@ class Loaded:
         self._switch.close()
 
     def packet_ns(self) -> float:
-        """CPU time of one packet, from being copied in to lying in the outbox."""
+        """Return the CPU time of one packet in ns, from being copied in to lying in the outbox."""
         handle, taken = self._switch.handle, ctypes.c_uint64(0)
         calls = [
             ctypes.cast(function, ctypes.c_void_p)

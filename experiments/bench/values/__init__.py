@@ -1,1 +1,1 @@
-"""What a byte costs by the size of values."""
+"""Benchmark of the CPU time of a byte by the size of values (`make bench WHAT=values`)."""

@@ -1,8 +1,8 @@
-"""make bench WHAT=values: what a byte of KV costs the CPU by the size of values.
+"""make bench WHAT=values: measure the CPU time of a byte of KV by the size of values.
 
-In each round every size has its turn: the switch and a bare echo of the same frames (hits, misses, merges,
-PUTs), a node and a storage node that move blocks of 256 KiB, and the limit, a bare UDP sender and receiver of
-the same datagrams.
+Each round measures every size: the switch and a bare echo of the same frames (hits, misses, merges, PUTs),
+and a node and a storage node that move blocks of 256 KiB. The limit is a bare UDP sender and receiver of the
+same datagrams.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ ENGINES: Final = ("echo", "embedded")
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ValuesOptions:
-    """What one `make bench WHAT=values` measures."""
+    """Options of `make bench WHAT=values`, which measures CPU time a byte by the size of values."""
 
     sizes: tuple[Annotated[str, OneOf(SIZE_NAMES)], ...] = SIZE_NAMES
-    """Bytes of a value."""
+    """Sizes of values to measure, in bytes."""
     rounds: Annotated[int, Within(1, 100)] = 3
-    """Turns of every size."""
+    """Number of rounds; each measures every size."""
     seconds: Annotated[float, Within(0.05, 10)] = 0.5
-    """That one run of a generator sends."""
+    """Seconds that a load generator sends in one of its runs."""
     results: Path = Path("results/bench-values")
     """Folder for summary.json."""
     record: bool = False
@@ -51,7 +51,7 @@ class ValuesOptions:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: measured; 2: it could not."""
+    """Run the benchmark. Returns exit code 0 if it measured, 2 if it could not."""
     return run_command(
         arguments,
         lambda given: read(ValuesOptions, given, "weir bench values", __doc__ or ""),
@@ -96,13 +96,15 @@ def _write(options: ValuesOptions, rounds: Mapping[int, Sequence[Costs]]) -> Non
 
 
 def median(measured: Sequence[Costs], part: str) -> float:
-    """Return the median over the rounds of what a part takes, in nanoseconds a byte."""
+    """Return the median over the rounds of a part's CPU time, in nanoseconds a byte."""
     return statistics.median(costs[part] for costs in measured)
 
 
 def ratios(measured: Sequence[Costs]) -> dict[str, float]:
-    """Return how many times as much the switch takes as the echo, and hosts as bare UDP, compared in each
-    round: medians over the rounds."""
+    """Return the CPU time of the switch over that of the echo, and of hosts over that of bare UDP.
+
+    Ratios are taken within each round, and their medians returned.
+    """
     pairs = {f"{SWITCH} / {ECHO}, {what}": (f"{SWITCH}, {what}", f"{ECHO}, {what}") for what in TRAFFIC}
     pairs |= {
         f"node / {UDP}, GET": ("node, GET", f"{UDP}, receiver"),

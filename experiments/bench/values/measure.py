@@ -1,4 +1,7 @@
-"""One turn of one size: each part is a process of its own, because a process speaks one size of values."""
+"""Measurement of one size in one round.
+
+Each part is a process of its own, because a process uses one size of values.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ from hostlib.transport.endpoint import EndpointOptions
 
 PLAIN: Final = "l3"
 TRAFFIC: Final = tuple(one.name for one in WORKLOADS if one.name != PLAIN)
-"""Of the switch's benchmark, what carries values."""
+"""Workloads of the switch's benchmark that carry values."""
 HOST_BYTES: Final = 1 << 18
-"""Of a block that hosts fetch or put."""
+"""Bytes of a block that hosts fetch or put."""
 HOST_BLOCKS: Final = 1000
 TIMEOUT_S: Final = 600.0
 ADDRESS: Final = "127.251.0.1"
@@ -33,15 +36,15 @@ Costs = dict[str, float]
 
 
 def parts() -> tuple[str, ...]:
-    """Return all that is measured, in the order in which it is shown."""
+    """Return the names of all parts that are measured, in the order in which they are shown."""
     moved = tuple(f"{who}, {what}" for what in TRAFFIC for who in (ECHO, SWITCH))
     hosts = tuple(f"{who}, {what}" for what in ("GET", "PUT") for who in ("node", "storage node"))
     return (f"{UDP}, sender", f"{UDP}, receiver", *moved, *hosts)
 
 
 def measure(size_bytes: int, seconds: float, engines: Sequence[str]) -> Costs:
-    """Return what each part takes for a byte at this size; BenchError with a part's own words."""
-    _run(size_bytes, "-m", "hostlib.native")  # the core of this size, if it is not there
+    """Return each part's CPU time a byte at this size; if a part fails, raises BenchError with its output."""
+    _run(size_bytes, "-m", "hostlib.native")  # compiles the core of this size if it is missing
     costs = _bare_udp(size_bytes, seconds)
     costs |= _switch(size_bytes, seconds, engines)
     for what, arguments in {"GET": (), "PUT": ("--put",)}.items():
@@ -50,7 +53,10 @@ def measure(size_bytes: int, seconds: float, engines: Sequence[str]) -> Costs:
 
 
 def _switch(size_bytes: int, seconds: float, engines: Sequence[str]) -> Costs:
-    """An echo's or switch's core does nothing else: a second of it by what it carries without loss."""
+    """Return the CPU time a byte of echo and switch.
+
+    Each has a core for itself, so a byte takes a second over the bytes that pass in a second without loss.
+    """
     with tempfile.TemporaryDirectory(prefix="weir-values-") as folder:
         _run(
             size_bytes, "-m", "experiments.bench.switch", "--rounds", "1", "--seconds", f"{seconds:g}",
@@ -79,7 +85,7 @@ def _hosts(size_bytes: int, what: str, arguments: Sequence[str]) -> Costs:
 
 
 def _bare_udp(size_bytes: int, seconds: float) -> Costs:
-    """The same datagrams, given to the kernel as many at once as hosts give it."""
+    """Measure a bare sender and receiver of the same datagrams, in batches as large as those of hosts."""
     datagram_bytes = KV_HEADER_BYTES + size_bytes
     together = EndpointOptions.of_link(0).gso_datagrams(datagram_bytes)
     program = str(native_programs.program("udp"))

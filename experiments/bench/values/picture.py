@@ -1,4 +1,4 @@
-"""The picture of the benchmark: what a byte costs by the size of values, above the kernel's own share."""
+"""Picture of the benchmark: CPU time a byte by the size of values, with the limit of each part."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PANELS: Final = {
     "Node, a GET": {"node": "node, GET", "limit: bare UDP": f"{UDP}, receiver"},
     "Storage node, a GET": {"storage node": "storage node, GET", "limit: bare UDP": f"{UDP}, sender"},
 }
-"""By panel: what is drawn, first, and below it its limit."""
+"""Parts to draw by panel and label: first the part itself, then its limit."""
 
 
 def draw(rounds: Mapping[int, Sequence[Costs]], folder: Path) -> Path:
-    """Write values.svg: medians, with bars from the least to the most of the rounds, in ns of CPU a byte."""
+    """Write values.svg: medians in ns of CPU a byte, with bars from the lowest to the highest round."""
     figure, ((*row,),) = panels(1, len(PANELS), (3.6 * len(PANELS), 3.2), squeeze=False, sharey=True)
     sizes = list(rounds)
     for panel, (title, series) in zip(row, PANELS.items(), strict=True):

@@ -1,9 +1,9 @@
-"""The small model: Llama's architecture with grouped-query attention and rotary positions, a token a byte.
+"""Small model: Llama's architecture with grouped-query attention and rotary positions; tokens are bytes.
 
-Three heads of the first layer begin as heads that look at the token before, at the one before that, and at
-the last capital letter (who is spoken of): heads that recall are built on such, and small models take very
-long to find them (Olsson et al., "In-context Learning and Induction Heads", 2022). All of it is
-trained.
+Three heads of the first layer are initialised to attend to the token before, to the one before that, and to
+the last capital letter, which names the subject. Heads that recall build on such heads, and small models take
+very long to find them (Olsson et al., "In-context Learning and Induction Heads", 2022). Training may change
+all weights.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ THETA: Final = 1e5
 MAX_TOKENS: Final = 1024
 
 _CONSTANT: Final = 0.1
-"""Of every embedding's first dimension: what heads that look at positions alone can rest on."""
+"""Value of every embedding's first dimension, for heads that attend by position alone."""
 _SHARPEST: Final = 5
-"""Rotary frequencies, from the highest on, by which the first two heads tell positions apart."""
+"""Number of rotary frequencies, from the highest on, by which the first two heads tell positions apart."""
 _STRENGTH: Final = 1.6
-"""Of the first two heads."""
+"""Weight of each of these frequencies in the first two heads."""
 _RECENCY: Final = {7: 1.8, 8: 3.0}
-"""Weights of slow frequencies, by which the third head prefers the nearest capital."""
+"""Weights of slow frequencies, by index, with which the third head prefers the nearest capital."""
 
 
 def make_model(seed: int) -> LlamaForCausalLM:
@@ -57,7 +57,7 @@ def make_model(seed: int) -> LlamaForCausalLM:
 
 
 def _look_back(model: LlamaForCausalLM) -> None:
-    """Query heads 0 and 1 of layer 0 share a KV head; they begin by looking one and two tokens back."""
+    """Initialise query heads 0 and 1 of layer 0, which share a KV head, to attend one and two tokens back."""
     half = HEAD_DIM // 2
     model.model.embed_tokens.weight[:, 0] = _CONSTANT
     attention = model.model.layers[0].self_attn
@@ -75,7 +75,10 @@ def _look_back(model: LlamaForCausalLM) -> None:
 
 
 def _look_for_capitals(model: LlamaForCausalLM) -> None:
-    """Query head 2 of layer 0, with the second KV head; the embedding's second dimension marks capitals."""
+    """Initialise query head 2 of layer 0, with the second KV head, to attend to the nearest capital.
+
+    The embedding's second dimension marks capitals.
+    """
     embedding = model.model.embed_tokens.weight
     embedding[:, 1] = 0.0
     embedding[ord("A") : ord("Z") + 1, 1] = _CONSTANT

@@ -1,4 +1,4 @@
-"""Text that is on every machine that runs this: prose in the sources of Python's standard library."""
+"""Training text: prose in the sources of Python's standard library, which every machine has."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Final
 from commands.errors import ExperimentError
 
 HELD_OUT: Final = 10
-"""Every so manieth file is for judging, the others are for training."""
+"""Number of files of which one is held out for judging; the others are for training."""
 _LONGEST: Final = 48
 _PROSE: Final = re.compile(rb"[a-z ,.'()-]{20,80}")
 _FEWEST_SPACES: Final = 4
 
 
 class CorpusError(ExperimentError):
-    """There is no text to train on; the message says where it was looked for."""
+    """There is no text to train on; the message names the folder that was searched."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""Documents that only their context can continue: text, facts in it, and questions about the facts.
+"""Documents whose end only their context can predict: text, facts in it, and questions about the facts.
 
-    #K                      what follows is said of K (a subject)
+    #K                      the next fact is about K (a subject)
     and returns the number  lines of text
     =7                      the fact: K is 7
     ?K7                     a question, and its answer
 
-A subject often stands in an earlier chunk than its fact: what the fact's KV has to hold depends on the chunks
-before it, as a pronoun's does.
+A subject is often in an earlier chunk than its fact. The fact's KV then depends on the chunks before it, as a
+pronoun's does.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ Tokens = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One token a byte."""
+    """Text with a context and a tail of questions; a token is a byte."""
 
     tokens: Tokens
     tail: int
-    """Where the questions begin; before it is the context."""
+    """Place of the first token of the tail; the context is before it."""
     answers: npt.NDArray[np.int64]
-    """Places of the answers, all behind `tail`."""
+    """Places of the answers, all in the tail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How documents look; lengths in tokens."""
+    """Shape of documents; lengths are in tokens."""
 
     length: int = 512
     tail: int = 64
     subjects: int = 6
     text: bool = True
-    """Whether a line of text stands between a subject and its fact, and fills what is left."""
+    """Whether a line of text separates a subject from its fact, and text fills the rest of the section."""
     questions: int = 8
-    """Of the tail; text fills the rest."""
+    """Number of questions in the tail; text fills the rest."""
 
 
 def document(random: np.random.Generator, lines: Sequence[bytes], shape: Shape) -> Document:
-    """Return one document; `lines` is the text that it may use, taken in order from a random place."""
+    """Return one document, with text from `lines`, taken in order from a random place."""
     text = _text_from(random, lines)
     facts, written = _context(random, text, shape)
     answers = []
@@ -66,8 +66,10 @@ def document(random: np.random.Generator, lines: Sequence[bytes], shape: Shape) 
 
 
 def repetition(random: np.random.Generator, length: int = 64) -> Document:
-    """Return a random word again and again: every token behind its first turn can be told from the
-    context."""
+    """Return a random word that is repeated to `length` tokens: the context predicts all repetitions.
+
+    Its tail, and the answers, begin behind the first occurrence.
+    """
     period = int(random.integers(8, 28))
     word = random.integers(ord("a"), ord("z") + 1, size=period)
     return Document(np.resize(word, length).astype(np.uint8), period, np.arange(period + 1, length))
@@ -76,7 +78,7 @@ def repetition(random: np.random.Generator, length: int = 64) -> Document:
 def _context(
     random: np.random.Generator, text: Iterator[bytes], shape: Shape
 ) -> tuple[dict[int, int], bytearray]:
-    """Facts by subject, and the text that states them: a section for each subject."""
+    """Return the facts by subject, and the text that states them, with a section for each subject."""
     length = shape.length - shape.tail
     facts: dict[int, int] = {}
     written = bytearray()

@@ -1,4 +1,4 @@
-"""A Hugging Face causal model's folder on the CPU, and its KV cache as the codecs take it."""
+"""Loading of a Hugging Face causal model on the CPU, and conversion of its KV cache for the codecs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from commands.errors import ExperimentError
 from kvcodec import Layout
 
 BYTES: Final = 256
-"""Vocabulary of a model whose tokens are bytes, and which needs no tokenizer."""
+"""Size of the vocabulary of a model whose tokens are bytes, and which needs no tokenizer."""
 
 Floats = npt.NDArray[np.float32]
 Tokenize = Callable[[bytes], list[int]]
 
 
 class ModelError(ExperimentError):
-    """A model that can't be used; the message says what was expected."""
+    """Model that can't be used; the message says what was expected."""
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """A model, the layout of its KV, and how text becomes its tokens."""
+    """Model, the layout of its KV, and the function that turns text into its tokens."""
 
     name: str
     model: Any
@@ -43,7 +43,7 @@ class Transformer:
 
 
 def load_transformer(folder: Path) -> Transformer:
-    """Raises ModelError for what is no folder of a causal model with one KV cache of one kind a layer."""
+    """Load the causal model in a folder; raises ModelError if it has none with full attention throughout."""
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} holds no config.json: MODEL is the folder of a Hugging Face model")
     try:

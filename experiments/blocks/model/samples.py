@@ -1,4 +1,4 @@
-"""Held-out documents as a model's tokens: a context whose KV is reused, and a tail that is judged."""
+"""Samples: held-out documents as a model's tokens, with a context to reuse and a tail to judge."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """A batch of documents, all of one length."""
+    """Batch of documents, all of one length."""
 
     contexts: Whole
+    """Tokens with shape (documents, tokens of the context)."""
     tails: Whole
+    """Tokens with shape (documents, tokens of the tail)."""
     answers: npt.NDArray[np.bool_]
-    """Of the tails' shape: which tokens are answers that only the context can give."""
+    """Whether each token of the tails is an answer, which only the context can give."""
 
     def last(self, tokens: int) -> Samples:
-        """Return the last samples, with contexts of so many tokens."""
+        """Return these samples with only the last `tokens` tokens of each context."""
         return replace(self, contexts=np.ascontiguousarray(self.contexts[:, -tokens:]))
 
 
 def draw_samples(corpus: Corpus, tokenize: Tokenize, shape: Shape, count: int, seed: int) -> Samples:
-    """From text that no training has seen; other seeds give other documents."""
+    """Return `count` documents of text that training has not seen; other seeds give other documents.
+
+    Raises ModelError if the tokenizer leaves too few tokens of a document.
+    """
     random = np.random.default_rng([seed, 0x5A])
     drawn = [_tokens(document(random, corpus.held_out, shape), tokenize) for _ in range(count)]
     context = min(len(tokens) - tail for tokens, tail, _ in drawn)
@@ -43,7 +48,7 @@ def draw_samples(corpus: Corpus, tokenize: Tokenize, shape: Shape, count: int, s
 
 
 def _tokens(one: Document, tokenize: Tokenize) -> tuple[list[int], int, list[bool]]:
-    """Tokens, how many of them are the tail's, and which of the tail's are answers."""
+    """Return a document's tokens, how many of them are the tail's, and which of those are answers."""
     text = one.tokens.tobytes()
     tail: list[int] = []
     marks: list[bool] = []

@@ -1,4 +1,4 @@
-"""Training of the small model: repetition first, then facts, then longer documents with more text in them."""
+"""Training of the small model: first repetition, then facts, then longer documents with more text in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.blocks.model.documents import Document, Shape, document, repeti
 
 SEED: Final = 1
 THREADS: Final = 2
-"""Of torch, always: sums depend on it."""
+"""Number of torch's threads. It is fixed, because floating-point sums depend on it."""
 
 _ANSWER_WEIGHT: Final = 5.0
 _MATRIX_RATE: Final = 0.02
@@ -30,7 +30,7 @@ _DECAY_FROM: Final = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """So many steps on batches of documents of a shape; None is repetition."""
+    """Stage of training: a number of steps on batches of documents of one shape, or of repetition (None)."""
 
     shape: Shape | None
     batch: int
@@ -45,11 +45,11 @@ STAGES: Final = (
 )
 
 Show = Callable[[int, int, str], None]
-"""Called with steps done, steps in all, and how it goes."""
+"""Function that is called with steps done, steps in all, and a text about progress."""
 
 
 def train(folder: Path, corpus: Corpus, show: Show, stages: Sequence[Stage] = STAGES) -> None:
-    """Train the model and write it to `folder`, which appears when it is whole."""
+    """Train the model and write it to `folder`, which appears only when it is complete."""
     torch.set_num_threads(THREADS)
     random = np.random.default_rng(SEED)
     model = make_model(SEED).train()
@@ -83,7 +83,7 @@ def _draw(random: np.random.Generator, corpus: Corpus, shape: Shape | None) -> D
 
 
 def _loss(model: Any, documents: Sequence[Document]) -> tuple[torch.Tensor, float]:
-    """Mean over tokens, answers counting more; and the share of answers that were right."""
+    """Return the mean loss over tokens, in which answers weigh more, and the share of right answers."""
     tokens = torch.from_numpy(np.stack([one.tokens for one in documents]).astype(np.int64))
     logits = model(tokens).logits[:, :-1]
     wanted = tokens[:, 1:]
@@ -97,7 +97,7 @@ def _loss(model: Any, documents: Sequence[Document]) -> tuple[torch.Tensor, floa
 
 
 def _optimizers(model: Any) -> list[tuple[torch.optim.Optimizer, float]]:
-    """Muon for the matrices (Jordan et al., 2024), AdamW for embeddings and norms; each with its rate."""
+    """Return Muon for the matrices (Jordan et al., 2024) and AdamW for the rest, each with its rate."""
     inner: list[torch.Tensor] = []
     other: list[torch.Tensor] = []
     for name, weights in model.named_parameters():

@@ -13,7 +13,7 @@ from experiments.study.space import SPACE
 
 
 def panels(found: Found) -> list[Panel]:
-    """Return the panels whose sweeps were played, in reading order."""
+    """Return the panels whose sweeps were simulated, in reading order."""
     done = found.done
     played = {point.sweep for point, _ in done}
     made = [compared.rivals(done, nodes) for nodes in fan_ins(done)]
@@ -37,7 +37,7 @@ def panels(found: Found) -> list[Panel]:
 
 
 def _budgets(found: Found) -> list[Panel]:
-    """At the fan-ins of the purchases, and in the map."""
+    """Return the panels of budgets: one for the purchases at all fan-ins, and one for the map."""
     nodes = fan_ins(found.done)
     bought = [purchases(found.done, count) for count in nodes]
     mapped = [one.bought for one in found.verdicts]

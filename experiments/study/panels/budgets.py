@@ -1,4 +1,4 @@
-"""Who is best for how much: counts by budget, in the map and among the purchases."""
+"""Panels of budgets: how often each purchase is the fastest, in the map and among the purchases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.study.table import budget_table
 
 
 def budgets(places: Sequence[Purchases], what: str, name: str) -> Panel:
-    """Return the panel of all these places. `what` names them, `name` is the table's."""
+    """Return the panel of all these places; `what` names them, and `name` is the table's name."""
     found = scores(places)
     first = [one for one in found if one.whole.fastest or one.steady.fastest]
     counts = {one.name: _exact(one.whole.fastest) for one in first}

@@ -1,4 +1,4 @@
-"""Systems beside one another at one place: purchases, designs, codecs, engines, a cold start, an hour."""
+"""Panels of systems at one place: purchases, designs, codecs, engines, a cold start, an hour."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ INTERVALS_OF_AN_HOUR = {
     "twelfths": "One seed: intervals are over eleven twelfths of the hour, which share nodes and pool and so "
     "are not independent. The first twelfth is left out as cold.",
 }
-"""What intervals are over, by the unit of comparison."""
+"""Explanations of an hour's intervals, by the unit of comparison."""
 
 
 def rivals(done: Done, nodes: int) -> Panel:
-    """Return the panel of all purchases for so many nodes."""
+    """Return the panel of all purchases for this number of nodes."""
     played = part(done, "rivals", nodes)
     return Panel(
         f"What to buy for {nodes} nodes",
@@ -36,7 +36,7 @@ def rivals(done: Done, nodes: int) -> Panel:
 
 
 def gate(done: Done, nodes: int) -> Panel:
-    """Return the panel of what a node knows before it fetches, and what overtakes what."""
+    """Return the panel of what a node knows before it fetches, and of requests that overtake blocks."""
     title = f"What the gate knows, and requests before blocks: {nodes} nodes, 2 storage nodes"
     return _compared(done, "gate", nodes, title)
 
@@ -47,7 +47,7 @@ def designs(done: Done, nodes: int) -> Panel:
 
 
 def codec(done: Done, nodes: int) -> Panel:
-    """Return the panel of blocks as a codec leaves them."""
+    """Return the panel of blocks compressed by a codec."""
     return _compared(
         done,
         "codec",
@@ -58,12 +58,12 @@ def codec(done: Done, nodes: int) -> Panel:
 
 
 def engine(done: Done, nodes: int) -> Panel:
-    """Return the panel of decoding beside prefill."""
+    """Return the panel of decoding on the GPUs that prefill."""
     return _compared(done, "engine", nodes, f"Engines that decode on the same GPUs: {nodes} nodes")
 
 
 def decoders(done: Done, nodes: int) -> Panel:
-    """Return the panel of who decodes, where KV has to move there."""
+    """Return the panel of the choice of the decoder, if KV has to move there."""
     return _compared(
         done,
         "decoders",
@@ -74,7 +74,7 @@ def decoders(done: Done, nodes: int) -> Panel:
 
 
 def cold(done: Done, nodes: int) -> Panel:
-    """Return the panel of what it costs once that nodes are cold."""
+    """Return the panel of the waiting that cold nodes cost once."""
     mine = labelled(done, "cold", nodes)
     costs: dict[str, Interval] = {}
     warmed: dict[str, str] = {}
@@ -96,7 +96,7 @@ def cold(done: Done, nodes: int) -> Panel:
 
 
 def hour(done: Done, nodes: int) -> Panel:
-    """Return the panel of steady state."""
+    """Return the panel of an hour, which shows steady state."""
     played = part(done, HOUR, nodes)
     requests = played[0][1].mean("completed")
     mine = {point.label: hour_sample(sample) for point, sample in played}
@@ -110,6 +110,6 @@ def hour(done: Done, nodes: int) -> Panel:
 
 
 def _compared(done: Done, sweep: str, nodes: int, title: str, note: str = "") -> Panel:
-    """Means and p99 of all that was simulated at one place of a sweep."""
+    """Return a panel with means and p99 of all that was simulated at one place of a sweep."""
     table = points_table(part(done, sweep, nodes), f"{sweep}_{nodes}")
     return Panel(title, [dots(labelled(done, sweep, nodes))], table, note)

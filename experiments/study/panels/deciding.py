@@ -1,4 +1,4 @@
-"""The map of settings, what the decision depends on, and what management costs."""
+"""Panels of the map of settings, of what the decision depends on, and of what management costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from experiments.study.tornado import BASE, NODES, Bar, bars, swings
 
 @dataclass(frozen=True, slots=True)
 class _Leads:
-    """Leads in percent by number of nodes, in groups by what is certain."""
+    """Leads in percent by number of nodes, grouped by how certain they are."""
 
     groups: dict[str, list[tuple[float, Interval, str]]] = field(
         default_factory=lambda: {kind.value: [] for kind in Standing}
@@ -33,7 +33,7 @@ class _Leads:
 
 
 def settings(found: Found) -> Panel:
-    """Show who is best in which setting."""
+    """Return the panel that shows which purchase is best in which setting."""
     overall, central, tails = _Leads(), _Leads(), _Leads()
     for one in found.verdicts:
         at = one.setting
@@ -61,7 +61,7 @@ def settings(found: Found) -> Panel:
 
 
 def space(done: Done) -> Panel:
-    """Return what a switch in front earns in settings drawn once each."""
+    """Return the panel of what a switch in front gains in settings simulated once each."""
     found = gains(settings_of(done))
     by_part: dict[str, dict[str, Interval]] = {}
     tails: dict[str, dict[str, Interval]] = {}
@@ -81,7 +81,7 @@ def space(done: Done) -> Panel:
 
 
 def _tornado_bars(done: Done) -> list[Bar]:
-    """All changes at the decision point, prices included."""
+    """Return all changes at the decision point, prices included."""
     found: dict[str, dict[str, tuple[Point, Sample]]] = {}
     for point, sample in part(done, "tornado"):
         found.setdefault(point.value, {})[point.system] = (point, sample)
@@ -126,7 +126,7 @@ def tornado(done: Done) -> list[Panel]:
 
 
 def _ledger_entries(done: Done) -> list[Entry]:
-    """By number of nodes, of the hours with as many storage nodes as a pool was played with."""
+    """Return the entries by number of nodes, of hours with the number of storage nodes that the pool had."""
     found = []
     for nodes in places(done, HOUR):
         played = part(done, HOUR, nodes)
@@ -137,7 +137,7 @@ def _ledger_entries(done: Done) -> list[Entry]:
 
 
 def ledger(done: Done) -> Panel:
-    """Show the ledger by number of nodes."""
+    """Return the panel of the ledger by number of nodes."""
     entries = _ledger_entries(done)
     xs = [one.nodes for one in entries]
 

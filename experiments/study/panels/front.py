@@ -1,4 +1,4 @@
-"""The picture of the answer: what each purchase costs, and what it makes of recomputing's time."""
+"""The plot of the answer: cost of each purchase, and its time to the first token over recomputing's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED = {
     ("stores", 2): "2 storage nodes",
     ("switch", 2): "2 and pool",
 }
-"""System and storage nodes -> what is written beside its dot: of few, or none could be read."""
+"""Text beside a dot, by system and number of storage nodes; with more of them, none could be read."""
 COLUMNS = 2
 ROW_PX = 400
 
@@ -35,7 +35,7 @@ class _Dot:
     point: Point
     cost: float
     time: Interval
-    """Over recomputing's, seed by seed."""
+    """Mean time to the first token over recomputing's, seed by seed."""
 
     @property
     def text(self) -> str:
@@ -45,14 +45,14 @@ class _Dot:
 
 
 def kind(system: str) -> str:
-    """Return what its switch does."""
+    """Return one of KINDS, which says what the system's switch does."""
     if system == BOUND:
         return KINDS[3]
     return KINDS[0] if system in POOLS else KINDS[1] if system in ROUTED else KINDS[2]
 
 
 def by_kind(played: Done) -> dict[str, list[str]]:
-    """Labels of what was played, by kind."""
+    """Return the labels of the simulated purchases, by kind."""
     found: dict[str, list[str]] = {name: [] for name in KINDS}
     for point, _ in played:
         found[kind(point.system)].append(point.label)
@@ -60,8 +60,8 @@ def by_kind(played: Done) -> dict[str, list[str]]:
 
 
 def front(done: Done) -> Plot | None:
-    """Return a plot for each number of nodes, all with the same axes; None where recomputing was not
-    played."""
+    """Return a plot for each number of nodes, all with the same axes; None if
+    recomputing was not simulated."""
     places = {nodes: dots for nodes in fan_ins(done) if (dots := _dots(done, nodes))}
     if not places:
         return None

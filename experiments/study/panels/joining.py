@@ -1,4 +1,4 @@
-"""Nodes that join while others serve: what their empty memory costs, and what a push to them saves."""
+"""Panels of nodes that join others: what their empty memory costs, and what a push to them saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panel of the report: plots, the table under them, and a sentence where a reader needs one."""
+"""Panels of the report: plots, the table under them, and a sentence if a reader needs one."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Panel:
     plots: Sequence[Plot]
     table: Table
     note: str = ""
-    """What a reader must know to read the plots."""
+    """Text that a reader needs to understand the plots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Everything that was simulated, as far as the budget went."""
+    """Everything that was simulated within the time."""
 
     done: Done
     verdicts: Sequence[Verdicts] = ()
     steady: Sequence[Verdicts] = ()
-    """The same settings, by the second half of the arrivals."""
+    """Verdicts of the same settings, by the second half of the arrivals."""
     around: int = 0
-    """Of the verdicts those whose settings were drawn around others."""
+    """Number of verdicts whose settings were chosen because a pool came nearest there or close by."""
     coarse: Sequence[Coarse] = field(default_factory=tuple)
 
 
@@ -72,12 +72,13 @@ def part(done: Done, sweep: str, *values: Any) -> list[tuple[Point, Sample]]:
 def dots(
     mine: Mapping[str, Sample], steady: bool = False, kinds: Mapping[str, Sequence[str]] | None = None
 ) -> Plot:
-    """Return a plot of means, of these over recomputing's seed by seed, and of p99; the fastest first."""
+    """Return a plot of means, of means and p99 over recomputing's seed by seed, and of
+    p99; the fastest first."""
     order = sorted(mine, key=lambda name: mine[name].mean(*MEAN))
     means = {name: mine[name].interval(*MEAN) for name in order}
     drawn: dict[str, dict[str, Interval]] = {TTFT.replace(" to ", "<br>to "): means}
     nothing = [name for name in means if name.startswith(NAMES["recompute"])]
-    reference = min(nothing, key=len, default=None)  # that without a variant, where there is one
+    reference = min(nothing, key=len, default=None)  # the one without a variant, if there is one
     if reference is not None:
         drawn["mean over recomputing's,<br>seed by seed"] = {
             name: ratio(mine[name], mine[reference], *MEAN) for name in means

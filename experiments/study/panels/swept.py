@@ -1,4 +1,4 @@
-"""One thing changed at a time: kinds of traffic, axes, mechanisms, the control plane's pace."""
+"""Panels of one change at a time: kinds of traffic, axes, mechanisms, the control plane's pace."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def axis(axis: Axis, done: Done) -> Panel:
 
 
 def _of(mine: Mapping[Any, Sample], path: tuple[str, str]) -> dict[Any, Interval]:
-    """One figure of a system by place."""
+    """Return one figure of a system by place."""
     return {value: sample.interval(*path) for value, sample in mine.items()}
 
 
 def _over_stores(found: Mapping[str, Mapping[Any, Sample]]) -> dict[str, dict[Any, Interval]]:
-    """The pool's times over those of the same storage nodes without it."""
+    """Return the pool's times over those of the same storage nodes without it."""
     pairs = {value: (one, found["stores"][value]) for value, one in found["switch"].items()}
     return {
         what: {value: ratio(*pair, *path) for value, pair in pairs.items()}
@@ -89,8 +89,10 @@ def _by_name(found: Mapping[str, Mapping[Any, Interval]]) -> dict[str, Mapping[A
 def _along(
     axis: Axis, found: Mapping[str, Mapping[Any, Interval]], what: str, even: float | None = None
 ) -> Plot:
-    """One figure by series; words in place of numbers have no order, and so no line. `even`: where neither of
-    two is ahead."""
+    """Return a plot of one figure by series; words have no order, so that they get dots and no line.
+
+    `even` is the value at which neither of two systems is ahead.
+    """
     if isinstance(axis.values[0], str):
         values = {name: {str(at): one for at, one in mine.items()} for name, mine in found.items()}
         return figures.dots(what, values)
@@ -99,7 +101,7 @@ def _along(
 
 
 def ablation(done: Done) -> Panel:
-    """Return what each mechanism contributes."""
+    """Return the panel of what each mechanism contributes."""
     mine = {str(point.value): sample for point, sample in part(done, "ablation")}
     egress = {name: ratio(sample, mine["no pool"], *EGRESS) for name, sample in mine.items()}
     means = {name: sample.interval(*MEAN) for name, sample in mine.items()}
@@ -116,7 +118,7 @@ def ablation(done: Done) -> Panel:
 
 
 def control(done: Done) -> Panel:
-    """Return what a slow control plane changes."""
+    """Return the panel of what a slow control plane changes."""
     mine = {str(point.value): sample for point, sample in part(done, "control")}
     values = {name: sample.interval("control_bytes") for name, sample in mine.items()}
     means = {name: sample.interval(*MEAN) for name, sample in mine.items()}

@@ -1,1 +1,2 @@
-"""How soon entries follow their digests, and how long a switch that rested takes, on this machine."""
+"""Measurement on this machine: delay from digests to their entries, and of packets
+through a rested switch."""

@@ -1,11 +1,11 @@
-"""The network's side of the measurement of how much longer a switch that rested takes for the first packet.
+"""Sender and receiver that measure how much longer the first packet takes through a switch that rested.
 
     python -m experiments.validate.control.crossing NODE_INTERFACE STORE_INTERFACE ROUNDS
 
-Requests for blocks that nobody has heard of cross the switch one by one, in turn after a rest and soon after
-the one before; for later fragments, so that they cause no digests. When one came out is the kernel's word, so
-that it does not matter when we wake up; to look all the time instead would keep the switch from a core.
-Prints a line of JSON for each round: the seconds after a rest, and without one.
+Requests for unknown blocks cross the switch one by one, alternately after a rest and soon after the previous
+one. They ask for later fragments, so that they cause no digests. The kernel timestamps each request that
+comes out, so that it does not matter when this process wakes up; polling would keep the switch from a core.
+For each round it prints a line of JSON: the seconds after a rest, and without one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from hostlib.protocol import wire
 
 REST_S = 0.1
 AWAKE_S = 0.001
-"""Between requests to a switch that does not rest."""
+"""Seconds between requests to a switch that does not rest."""
 AWAKE = 5
-"""Of which the fastest counts: what else ran shows in the others."""
+"""Number of requests without a rest in a round; the fastest counts, because other processes delay some."""
 LONGEST_S = 0.1
-"""After that a request counts as lost."""
+"""Seconds after which a request counts as lost."""
 _ASKED = 1
 _SO_TIMESTAMPNS = 35
-"""Of Linux; the module socket has no name for it."""
+"""Number of a socket option of Linux; the module socket has no name for it."""
 _TIMESPEC = struct.Struct("qq")
 
 
@@ -52,7 +52,7 @@ def main(node: str, store: str, rounds: int) -> None:
 
 
 def _crossing(asking: socket.socket, asked: socket.socket, name: str, pause_s: float) -> float | None:
-    """After a pause: from sending a request to its coming out; None: it did not."""
+    """Pause, then send a request; return the seconds until it comes out, or None if it does not."""
     key = blake2b(f"crossing {name}".encode(), digest_size=wire.KEY_BYTES).digest()
     frame = kv_frame(0, STORE, wire.Message(wire.OP_GET, key, _ASKED, FRAGMENTS))
     time.sleep(pause_s)

@@ -1,13 +1,13 @@
-"""The network's side of the measurement of how soon entries follow their digests.
+"""Sender and receiver that measure how soon entries follow their digests.
 
     python -m experiments.validate.control.entries NODE_INTERFACE STORE_INTERFACE ROUNDS DIGESTS [DIGESTS ...]
 
-Values of so many unknown blocks pass at once, after a pause, so that their list leaves after its shortest
-wait. From then on another fragment of the first and of the last of these blocks is asked for and answered
-again and again: once the switch serves it, the block has its entry. Only a block's first fragment counts for
-the sketch, so asking causes no digests. Each look is a request, its answer, which fills the block if it has
-an entry, and the same request again: an entry is seen one look later at most. After a round that does not
-count, prints a line of JSON for each: digests, and the seconds from the first value to both entries.
+After a pause, values of DIGESTS unknown blocks pass at once, so that their list leaves after its shortest
+wait. Then another fragment of the first and of the last block is asked for and answered again and again. Once
+the switch serves it, the block has its entry. Only a block's first fragment counts for the sketch, so that
+these requests cause no digests. Each look sends a request, its answer, which fills the block if it has an
+entry, and the same request again: an entry is seen at most one look late. The first round does not count. For
+each of the others a line of JSON is printed: digests, and the seconds from the first value to both entries.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from hostlib.protocol import wire
 from v1model.binding.digests import EAGER
 
 LOOK_S = 0.00015
-"""Between two questions."""
+"""Seconds between two looks."""
 PAUSE_S = 2.5 * DIGEST_TIMEOUT_NS / 1e9
 LONGEST_S = 0.1
-"""After that an entry counts as not made."""
+"""Seconds after which an entry counts as not made."""
 _CONTENT = 1
 _ASKED = 1
 _KEY_AT = wire.FRAME_HEADER_BYTES + 48
@@ -58,7 +58,10 @@ def _key(number: int, digests: int, block: int) -> bytes:
 
 
 def _round(asking: socket.socket, answering: socket.socket, keys: list[bytes]) -> list[float | None]:
-    """When the first and the last of these blocks had their entries, from the first value on."""
+    """Return the seconds from the first value to the entries of the first and of the last block.
+
+    An entry that did not come is None.
+    """
     values = [_value(key, 0) for key in keys]
     looked = {key: (_get(key), _value(key, _ASKED)) for key in (keys[0], keys[-1])}
     had_s: dict[bytes, float] = {}
@@ -79,7 +82,7 @@ def _round(asking: socket.socket, answering: socket.socket, keys: list[bytes]) -
 
 
 def _served(asking: socket.socket) -> list[bytes]:
-    """Keys of what came from the pool."""
+    """Return the keys of the received values that came from the pool."""
     keys: list[bytes] = []
     while True:
         try:

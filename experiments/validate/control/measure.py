@@ -1,7 +1,7 @@
-"""How soon entries follow a list of digests, and how much longer a rested switch takes for a packet.
+"""Measurement of how soon entries follow a list of digests, and how much longer a rested switch takes.
 
-One embedded switch lies between two ends of a network, at which `entries` and `crossing` send and look. Its
-controller admits every block.
+One embedded switch lies between two ends of a network, at which `entries` and `crossing` send and receive.
+Its controller admits every block.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from topologies.engines import Artifacts, make_engine
 from v1model.binding.digests import longest_wait
 
 SKETCH_CELLS: Final = 1 << 17
-"""Many: no block should be taken for one of those before it."""
+"""Number of cells of the sketch: so many that no block is taken for an earlier one."""
 LIST_S: Final = longest_wait(DIGEST_TIMEOUT_NS / 1e9, inf)
-"""How long the first list after a pause waits."""
+"""Seconds that the first list after a pause waits."""
 _ANY_CPU: Final = f"0-{(psutil.cpu_count() or 1) - 1}"
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """How soon entries follow a list of digests: medians, in milliseconds from when the list leaves."""
+    """Delay of entries after a list of digests: medians, in milliseconds from when the list leaves."""
 
     digests: int
     first_ms: float
@@ -49,7 +49,7 @@ class Entries:
 
 
 class Bench:
-    """One switch, and a controller for each measurement. Use as a context manager; needs root."""
+    """One switch, and a controller for each measurement; a context manager that needs root."""
 
     def __init__(self, directory: Path, pool_blocks: int) -> None:
         """Work in `directory`, with a pool of `pool_blocks` blocks."""
@@ -71,11 +71,12 @@ class Bench:
         self._stack.close()
 
     def entries(self, rounds: int, sizes: Sequence[int]) -> list[Entries]:
-        """How soon entries follow a list of so many digests; raises BenchError if half of them don't come."""
+        """Return how soon entries follow lists of each size; raises BenchError if half of them don't come."""
         return entries_told(self._say("entries", rounds, *sizes), sizes)
 
     def rest_s(self, rounds: int) -> float:
-        """Return how much longer the first packet after a rest takes through the switch: the median."""
+        """Return how many seconds longer the first packet after a rest takes through the
+        switch, as a median."""
         longer_s: list[float] = []
         for line in self._say("crossing", rounds):
             rested_s, awake_s = json.loads(line)
@@ -85,7 +86,7 @@ class Bench:
         return median(longer_s)
 
     def _say(self, module: str, *numbers: int) -> list[str]:
-        """Run what sends, beside a controller; the lines that it printed."""
+        """Run the module that sends, beside a controller, and return the lines that it printed."""
         ends = self._cables.generator_ends
         command = [sys.executable, "-m", f"experiments.validate.control.{module}", ends[0], ends[STORE]]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -120,7 +121,7 @@ class Bench:
 
 
 def entries_told(lines: Iterable[str], sizes: Sequence[int]) -> list[Entries]:
-    """Medians of what `entries` printed; an entry that did not come is later than any."""
+    """Return the medians of what `entries` printed; an entry that did not come counts as infinitely late."""
     found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
     for line in lines:
         digests, *both_s = json.loads(line)

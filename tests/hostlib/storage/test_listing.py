@@ -9,11 +9,11 @@ from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import PAGE_ENTRIES, read_page
 from hostlib.protocol.members import State
-from hostlib.protocol.tombstones import Tombstone
+from hostlib.protocol.tombstones import Tombstone, read_stones_page
 from hostlib.storage.listing import LOOK_S, PIECE, REST, SORT_S, STONE_S, in_order
 from tests.asynchronous import in_virtual_time
-from tests.hostlib.sealed import TENANT
-from tests.hostlib.world import World, key, put_all
+from tests.hostlib.sealed import TENANT, place
+from tests.hostlib.world import World, key, put_all, ref
 
 UP = State.UP
 BLOCKS = 60
@@ -70,6 +70,27 @@ async def test_a_list_says_which_blocks_came_before_the_node_knew_what_others_ho
         _, entries = read_page(page.value, page.content)
         assert (page.flags, [entry.place for entry in entries]) == (0, places)
         assert [entry.place for entry in entries if entry.fresh] == fresh
+
+
+@in_virtual_time
+async def test_who_goes_on_with_a_list_that_was_begun_before_a_restart_hears_the_rest() -> None:
+    world = World(homes=2, replicas=2)
+    asker, asked = (member.address for member in world.members.nodes)
+    await put_all(world, 0, 6)
+    deleted = sorted(place(key(number)) for number in range(3))
+    for number in range(3):
+        await world.client.delete(ref(number))
+    held = sorted(world.stores[asked].places())
+    world.kill(asked)
+    world.restart(asked)
+    port = world.network.port(asker)
+    for flags, start in ((0, held[1]), (wire.FLAG_TOMBSTONES, deleted[1])):
+        question = wire.Message(wire.OP_LIST, start.key, 0, 0, flags, tenant=TENANT, homes=(1, 0, 0))
+        port.send(asked, [wire.encode(question)])
+        await asyncio.sleep(1)
+    (_, blocks), (_, stones) = world.sent(asked, wire.OP_KEYS)
+    assert [entry.place for entry in read_page(blocks.value)[1]] == held[1:]
+    assert [stone.place for stone, *_ in read_stones_page(stones.value)[1]] == deleted[1:]
 
 
 @in_virtual_time

@@ -25,7 +25,7 @@ from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, Unrea
 from hostlib.protocol.tombstones import ALIVE, NOTE
 from hostlib.storage.disk import KEY_LENGTHS, Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
-from hostlib.storage.ssd import SsdTier
+from hostlib.storage.ssd import LEAVE_AT_ONCE, SsdTier
 from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_real_time, in_virtual_time
 from tests.hostlib.network import commit_in_virtual_time
@@ -391,11 +391,36 @@ async def test_a_note_that_the_disk_refused_is_known_until_it_is_safe() -> None:
 
 
 @in_virtual_time
-async def test_a_large_block_takes_the_place_of_many_in_a_moment() -> None:
-    """Where each was looked for from the start of a dict, others waited for seconds."""
+async def test_a_large_block_takes_the_place_of_many_in_pieces() -> None:
+    """Others waited for half a second, and for seconds where each was looked for from the start of a dict."""
     tier = SsdTier(SimulatedDisk(), 65_000 * LEAST_BYTES, run=commit_in_virtual_time)
     tier.preload((at(number), Derived(1)) for number in range(65_000))
     began_s = thread_time()
     tier.keep(at(65_000), Block(WRITE, bytes(65_000 * LEAST_BYTES), bytes(wire.TAG_BYTES)))
+    assert 1 < len(tier) <= 65_001 - LEAVE_AT_ONCE
+    left = len(tier)
+    await asyncio.sleep(0)
+    assert left - LEAVE_AT_ONCE <= len(tier) < left
+    await asyncio.sleep(0.001)
     assert thread_time() - began_s < 0.5
     assert list(tier) == [at(65_000)]
+
+
+@in_virtual_time
+async def test_the_oldest_block_is_found_soon_where_many_left_before() -> None:
+    async def kept_s(before: int) -> float:
+        """The least time for 100 short blocks, each of which takes the place of another."""
+        tier = SsdTier(SimulatedDisk(), before * LEAST_BYTES, run=commit_in_virtual_time)
+        tier.preload((at(number), Derived(1)) for number in range(before))
+        tier.keep(at(-1 % (1 << 32)), Derived((before - 500) * LEAST_BYTES))
+        await asyncio.sleep(0.1)
+        took_s = []
+        for first in range(0, 300, 100):
+            new = [at(before + number) for number in range(first, first + 100)]
+            began_s = thread_time()
+            for where in new:
+                tier.keep(where, Derived(1))
+            took_s.append(thread_time() - began_s)
+        return min(took_s)
+
+    assert await kept_s(86_000) < 2.5 * await kept_s(1_000)

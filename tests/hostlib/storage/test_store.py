@@ -3,19 +3,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from hashlib import blake2b
+from random import Random
 from time import thread_time
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
-from hostlib.protocol.block import LEAST_BYTES, Block, Place
+from hostlib.protocol.block import LEAST_BYTES, Block, Derived, Place
 from hostlib.protocol.content import block_content, derivation, derived_write, sealed_block
 from hostlib.protocol.errors import DiskError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
 from hostlib.storage.lifetimes import Lifetime
 from hostlib.storage.simulated_disk import SimulatedDisk
-from hostlib.storage.ssd import SsdTier
+from hostlib.storage.ssd import LEAVE_AT_ONCE, SsdTier
 from hostlib.storage.store import BlockStore
 from hostlib.storage.store_options import Kept, StoreOptions
 from tests.asynchronous import in_virtual_time
@@ -528,6 +529,25 @@ async def test_all_places_are_those_in_memory_and_on_the_disk() -> None:
     assert in_memory.places() == [place(key(1))]
 
 
+def test_places_are_listed_soon() -> None:
+    """In the order of their use, a million took 1.2 s."""
+    store = BlockStore(1 << 30, None, derivation(SEAL))
+    block, source = Block(WRITE, b"x", bytes(wire.TAG_BYTES)), Random(1)
+    for _ in range(200_000):
+        store.put(Place(1, source.randbytes(16)), block, durable=False)
+    plain = dict.fromkeys(store.places())
+
+    def least_s(listed: Callable[[], list[Place]]) -> float:
+        took_s = []
+        for _ in range(5):
+            began_s = thread_time()
+            assert len(listed()) == 200_000
+            took_s.append(thread_time() - began_s)
+        return min(took_s)
+
+    assert least_s(store.places) < 2.5 * least_s(lambda: list(plain))
+
+
 def test_memory_holds_no_more_than_its_bytes_but_for_one_block() -> None:
     store = make_store(dram=1)
     for number in range(3):
@@ -588,7 +608,26 @@ async def test_short_blocks_that_wait_for_a_disk_are_bounded() -> None:
     assert most / 2 < kept.count(Kept.COMMITTING) <= most + 1
 
 
-def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> None:
+@in_virtual_time
+async def test_a_large_block_takes_the_place_of_many_in_pieces() -> None:
+    """Others waited for up to 4 s."""
+    tier = SsdTier(SimulatedDisk(), 4_000 * LEAST_BYTES, run=commit_in_virtual_time)
+    store = BlockStore(4_000 * LEAST_BYTES, tier, derivation(SEAL))
+    tier.preload((Place(1, key(number)), Derived(1)) for number in range(4_000, 8_000))
+    for number in range(4_000):
+        store.put(Place(1, key(number)), Block(WRITE, b"x", bytes(wire.TAG_BYTES)), durable=False)
+    store.put(Place(1, key(9_999)), Block(WRITE, bytes(4_000 * LEAST_BYTES), b""), durable=False)
+    assert store.sizes()["dram"] == 4_001 - LEAVE_AT_ONCE
+    await asyncio.sleep(0)
+    assert store.sizes()["dram"] == 4_001 - 2 * LEAVE_AT_ONCE
+    assert tier.dropped == 2 * LEAVE_AT_ONCE
+    await asyncio.sleep(0.001)
+    assert store.sizes()["dram"] == 1
+    assert sorted(tier) == sorted(Place(1, key(number)) for number in range(4_000))
+
+
+@in_virtual_time
+async def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> None:
     """Each of them was looked at for each that left: others waited for a minute."""
     store = BlockStore(16_000 * LEAST_BYTES, None, derivation(SEAL))
     for tenant in (1, 2):
@@ -599,5 +638,6 @@ def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> No
     assert store.stats.retained == 8_000
     began_s = thread_time()
     store.put(Place(3, key(0)), Block(WRITE, bytes(15_999 * LEAST_BYTES), b""), durable=False)
+    await asyncio.sleep(0.001)
     assert thread_time() - began_s < 3
     assert len(store.places()) == 2

@@ -1,4 +1,4 @@
-"""An HTTP/2 client that begins gRPC calls and never ends them."""
+"""An HTTP/2 client that begins gRPC calls and never ends them, or takes no answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import socket
 import struct
 
 DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
-END_HEADERS = 4
+INITIAL_WINDOW_SIZE = 4
+END_STREAM, END_HEADERS = 1, 4
 CANCEL = 8
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -14,16 +15,22 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 class HalfOpen:
     """One connection. `address` is HOST:PORT."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, window: int = 65_535) -> None:
+        """Of an answer, `window` bytes are taken."""
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=60)
-        self.socket.sendall(PREFACE + _frame(SETTINGS, 0, 0, b""))
+        self.socket.sendall(PREFACE + _frame(SETTINGS, 0, 0, struct.pack(">HI", INITIAL_WINDOW_SIZE, window)))
         self._next_stream = 1
         self._received = b""
 
     def begin(self, method: str, data: bytes = b"") -> None:
         """Begins a call, whose request has `data` as its first bytes."""
         self.socket.sendall(self._beginning(method, data))
+
+    def call(self, method: str) -> None:
+        """Makes a call with an empty request."""
+        stream = self._next_stream
+        self.socket.sendall(self._beginning(method) + _frame(DATA, END_STREAM, stream, bytes(5)))
 
     def begin_and_cancel(self, method: str, times: int) -> None:
         """Begins so many calls and takes each back in the next frame."""

@@ -227,3 +227,13 @@ def test_too_many_controllers(switch: RunningSwitch) -> None:
             stream.standing()
         opened[16].arbitrate(1)
         assert opened[16].take() == "RESOURCE_EXHAUSTED"
+
+
+def test_a_role_has_a_short_name(switch: RunningSwitch) -> None:
+    """Each message to its controllers has the name: in 4 s, sixteen that took none cost 2.5 GB."""
+    with streams(switch, 2) as (a, b):
+        a.arbitrate(1, role="r" * 256)
+        assert a.standing() == (OK, 1)
+        b.arbitrate(1, role="r" * 257)
+        assert b.take() == "RESOURCE_EXHAUSTED"
+        assert b.write_code(1, role="r" * 4_000_000) == "NOT_FOUND"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import queue
 import socket
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -23,6 +26,7 @@ from v1model.p4runtime import pipeline as pieces
 from v1model.p4runtime.calls import MAX_RUNNING, MAX_RUNNING_OF_PEER, MAX_WAITING, Calls
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import ENTITIES_AT_ONCE, Pipeline
+from v1model.p4runtime.server import P4RuntimeServer
 from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 TIMEOUT_S = 60.0
@@ -66,6 +70,24 @@ def test_calls_that_are_never_ended(
         if connections == 1:
             assert attackers[0].is_ended()
         is_served(controller, stranger)
+    finally:
+        for attacker in attackers:
+            attacker.close()
+
+
+@pytest.mark.parametrize("method", ["Capabilities", "GetForwardingPipelineConfig"])
+def test_answers_that_nobody_takes(
+    controller: Controller, stranger: p4runtime_pb2_grpc.P4RuntimeStub, method: str
+) -> None:
+    """Ten connections kept all threads for a minute: the primary waited."""
+    attackers = [HalfOpen(controller.address, window=0) for _ in range(10)]
+    try:
+        for attacker in attackers:
+            for _ in range(MAX_WAITING):
+                attacker.call(method)
+        began_s = time.monotonic()
+        is_served(controller, stranger)
+        assert time.monotonic() - began_s < 30
     finally:
         for attacker in attackers:
             attacker.close()
@@ -164,6 +186,66 @@ def test_calls_of_a_connection_that_no_primary_uses_are_few() -> None:
     with server.running("ipv4:1", is_primary=False):
         pass
     server.close()
+
+
+class SlowCalls:
+    """BMv2's calls, one at a time: a stranger's reads all entries of a table."""
+
+    def __init__(self) -> None:
+        self._one_call = threading.Lock()
+        self.slow = 0
+
+    def statistics(self) -> object:
+        return {}
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None: ...
+
+    def call(self, data: bytes) -> bytes:
+        with self._one_call:
+            if data == b"slow":
+                self.slow += 1
+                time.sleep(0.1)
+        return data
+
+    def only_reads(self, data: bytes) -> bool:
+        return data == b"slow"
+
+
+def own_call(channel: grpc.Channel, data: bytes) -> Any:
+    request = p4runtime_pb2.WriteRequest(device_id=0)
+    request.election_id.low = 1
+    request.updates.add().entity.extern_entry.entry.value = data
+    method: Any = channel.unary_unary(
+        f"/{handlers.OWN_SERVICE}/Call", request_serializer=None, response_deserializer=None
+    )
+    return method.future(request.SerializeToString(), timeout=TIMEOUT_S)
+
+
+def test_a_primary_s_own_calls_wait_for_no_queue_of_strangers() -> None:
+    """It waited for all that had come before, 10 s with 20,000 entries and eight connections."""
+    own = SlowCalls()
+    server = P4RuntimeServer("127.0.0.1:0", 0, EmbeddedEngine({}, CPU_PORT))
+    server.serve_own_calls(own)
+    server.start()
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    requests: queue.Queue[Any] = queue.Queue()
+    with contextlib.ExitStack() as opened:
+        opened.callback(server.stop)
+        opened.callback(requests.put, None)
+        channels = [grpc.insecure_channel(f"127.0.0.1:{server.port}", options=options) for _ in range(5)]
+        primary, *strangers = [opened.enter_context(channel) for channel in channels]
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.election_id.low = 1
+        requests.put(request)
+        stream = p4runtime_pb2_grpc.P4RuntimeStub(primary).StreamChannel(iter(requests.get, None))
+        assert next(stream).HasField("arbitration")
+        reads = [own_call(channel, b"slow") for channel in strangers for _ in range(MAX_RUNNING_OF_PEER)]
+        reads[0].result()
+        before = own.slow
+        assert own_call(primary, b"quick").result() == b"quick"
+        assert own.slow <= before + 2
+        for read in reads:
+            read.result()
 
 
 class Context:

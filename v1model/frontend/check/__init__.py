@@ -1,7 +1,7 @@
-"""The checker: names, types, directions and compile-time values of a parsed program.
+"""Checker: names, types, directions and compile-time values of a parsed program.
 
-One module for each part of the language, whose functions take the Context and a node, fill in what
-`ast.py` marks as *checked*, and raise CompileError where the program is wrong.
+There is a module for each part of the language. Its functions take the Context and a node, fill in what
+`ast.py` marks as *checked*, and raise CompileError for errors of the program.
 """
 
 from v1model.frontend.check.program import check_program

@@ -1,4 +1,4 @@
-"""Arguments meet parameters: order, type arguments, conversions, directions (spec section 6.8)."""
+"""Matching of arguments with parameters: order, type arguments, conversions, directions (spec 6.8)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Site:
-    """A place where something is called or constructed, as written there.
+    """A place with a call or construction, as written there.
 
-    `hint`: the type that the place wants. `allow_unknown` lets type arguments that are written as
-    `_` stay unknown.
+    `hint` is the type that the place wants. `allow_unknown` lets type arguments that are written as `_` stay
+    unknown.
     """
 
     span: ast.Span
@@ -39,7 +39,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Bound:
-    """Arguments that meet a signature: in the order of its parameters, checked and converted."""
+    """Arguments of a call in the order of the parameters, checked and converted."""
 
     arguments: list[ast.Argument]
     type_arguments: tuple[Type, ...]
@@ -47,7 +47,7 @@ class Bound:
 
 
 def bind(c: Context, signature: Signature, site: Site) -> Bound:
-    """Checks what a site gives to a signature; the site's own arguments stay as they were."""
+    """Check a site's arguments against a signature; the site's own arguments stay unchanged."""
     ordered = _in_order(signature, site)
     fresh, bindings = _fresh_variables(c, signature, site)
     wanted = [_parameter_type(argument, fresh) for argument in ordered]
@@ -65,8 +65,10 @@ def bind(c: Context, signature: Signature, site: Site) -> Bound:
 
 
 def _in_order(signature: Signature, site: Site) -> list[ast.Argument]:
-    """A copy of one argument for each parameter; defaults fill in, optional parameters may have none.
-    `position` keeps the order of the call, in which they are evaluated."""
+    """Return a copy of one argument for each parameter; optional parameters may have none.
+
+    Defaults fill in for missing ones. `position` is the place in the call, which is the order of evaluation.
+    """
     parameters, arguments = signature.parameters, site.arguments
     if len(arguments) > len(parameters):
         message = f"{signature.name!r} takes {_count(parameters)}, not {len(arguments)}"
@@ -104,8 +106,11 @@ def _count(parameters: list[ast.Parameter]) -> str:
 
 
 def _fresh_variables(c: Context, signature: Signature, site: Site) -> tuple[Bindings, Bindings]:
-    """What the signature's type variables become, and what is known about those: nothing, or the
-    type arguments that the user wrote. Fresh names keep them apart from the caller's own."""
+    """Return what replaces the signature's type variables, and their known bindings.
+
+    Each becomes a variable with a fresh name, apart from the caller's own. It is bound to the type argument
+    that the user wrote, if any.
+    """
     names, type_arguments = signature.type_parameters, site.type_arguments
     if type_arguments and len(type_arguments) != len(names):
         raise CompileError(
@@ -157,7 +162,7 @@ def _parameter_type(argument: ast.Argument, fresh: Bindings) -> Type:
 
 
 def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: Bindings) -> None:
-    """Checks the value, and learns type arguments from it."""
+    """Check an argument's value, and infer type arguments from it."""
     if argument.value is None:
         return
     known = substitute(wanted, bindings)
@@ -171,7 +176,7 @@ def _check_argument(c: Context, argument: ast.Argument, wanted: Type, bindings: 
 
 
 def _require_value(node: ast.Expression) -> None:
-    """Refuses what has a name but is no value that a type parameter could stand for."""
+    """Refuse a named thing that is no value and so can't be bound to a type parameter."""
     if isinstance(node.type, DeclaredType) and isinstance(
         node.type.declaration, ast.TableDeclaration | ast.ActionDeclaration | ast.FunctionDeclaration
     ):
@@ -188,7 +193,7 @@ def _mismatch(argument: ast.Argument, wanted: Type) -> CompileError:
 
 
 def _require_known(argument: ast.Argument) -> None:
-    """A function's parameter without direction is for what is known at compile time."""
+    """Require a compile-time value for a function's parameter without direction."""
     if argument.parameter is None or argument.parameter.direction or argument.value is None:
         return
     if not is_compile_time(argument.value):

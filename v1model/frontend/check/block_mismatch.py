@@ -1,4 +1,4 @@
-"""Why a parser or control does not fit where a package wants one: which parameter differs, and how."""
+"""Errors that say why a parser or control does not fit a package: which parameter differs, and how."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _kind(declaration: Block) -> str:
 
 
 class _Parameter:
-    """A parameter with what its type variables stand for."""
+    """Parameter whose type variables are replaced."""
 
     def __init__(self, parameter: ast.Parameter, bindings: Bindings | None = None) -> None:
         self.name, self.direction = parameter.name, parameter.direction

@@ -1,4 +1,4 @@
-"""Methods that the language itself gives to headers, stacks and types."""
+"""Built-in methods of headers, stacks and types."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _shift_stack(c: Context, node: ast.Call, callee: ast.Member) -> ast.Call:
 
 
 def _size(node: ast.Call, base: Type, name: str) -> ast.Call:
-    """The size as a compile-time-known int (spec section 9.1)."""
+    """Fill in the size as a compile-time-known int (spec section 9.1)."""
     bits = size_bits(base, largest=name.startswith("max"))
     if bits is None:
         raise CompileError(f"{show(base)} has no size", node.span)
@@ -100,7 +100,7 @@ def _size(node: ast.Call, base: Type, name: str) -> ast.Call:
 
 
 def size_bits(found: Type, *, largest: bool) -> int | None:
-    """Return the bits of a value with all varbits empty, or full; None where a type has no size."""
+    """Return the bits of a value with all varbits empty, or full; None if the type has no size."""
     match found:
         case BitType(width):
             return width

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @checks(ast.Call)
 def _call(c: Context, node: ast.Call, hint: Type | None) -> ast.Expression:
-    """A call with its kind, declaration, arguments in order and type arguments filled in."""
+    """Check a call, and fill in its kind, declaration, ordered arguments and type arguments."""
     callee = node.callee
     if isinstance(callee, ast.TypeName):
         return _constructor_call(c, node, callee)
@@ -43,7 +43,7 @@ def _call(c: Context, node: ast.Call, hint: Type | None) -> ast.Expression:
 def _finish(
     c: Context, node: ast.Call, kind: str, signature: Signature, hint: Type | None = None
 ) -> ast.Call:
-    """Binds the arguments and fills in what is known of the call."""
+    """Bind the arguments, and fill in what is known of the call."""
     node.kind, node.declaration = kind, signature.declaration
     bound = bind(c, signature, Site(node.span, node.arguments, node.type_arguments, hint))
     node.arguments, node.inferred, node.type = bound.arguments, bound.type_arguments, bound.result
@@ -101,7 +101,7 @@ def _member_call(c: Context, node: ast.Call, callee: ast.Member, hint: Type | No
 
 
 def _type_member_call(c: Context, node: ast.Call, callee: ast.Member, base: ast.TypeName) -> ast.Expression:
-    """`T.apply()` of a parser or control without an instance, or `H.minSizeInBits()`."""
+    """Check `T.apply()` of a parser or control without an instance, or `H.minSizeInBits()`."""
     base.type = resolve.complete(c, base.ref)
     if isinstance(base.type, DeclaredType) and callee.member == "apply":
         if getattr(base.type.declaration, "constructor_parameters", []):
@@ -159,7 +159,7 @@ _PLACES = {"action": "an action", "function": "a function", "state": "a state of
 
 
 def apply_result(c: Context, table: ast.TableDeclaration) -> RecordType:
-    """Return the struct that applying a table yields: hit, miss, and action_run as an enum of its actions."""
+    """Return the struct that applying a table yields: hit, miss, and action_run, an enum of its actions."""
     if (found := c.nominal.get(table)) is None:
         names = [reference.name.name for reference in table.actions]
         enum = ast.EnumDeclaration(table.span, f"action_list({table.name})", dict.fromkeys(names))
@@ -188,7 +188,7 @@ def _constructor_call(c: Context, node: ast.Call, callee: ast.TypeName) -> ast.C
 def construct(
     c: Context, ref: ast.TypeRef, node: ast.Node, arguments: list[ast.Argument]
 ) -> tuple[list[ast.Argument], DeclaredType]:
-    """Return the arguments in order and the complete type of an instance."""
+    """Check an instance's arguments; returns them in order, with the instance's complete type."""
     found = resolve.resolve(c, ref)
     if not isinstance(found, DeclaredType):
         raise CompileError(f"{show(found)} cannot be instantiated", ref.span)

@@ -19,7 +19,7 @@ from v1model.frontend.types import (
 
 
 def wrap(value: int, kind: Type | None) -> int:
-    """`value` in the range of a bit<W> or int<W>; any other type leaves it as it is."""
+    """Return `value` wrapped to the range of a bit<W> or int<W>; of any other type unchanged."""
     if not isinstance(kind, BitType):
         return value
     value &= (1 << kind.width) - 1
@@ -29,7 +29,7 @@ def wrap(value: int, kind: Type | None) -> int:
 
 
 def saturate(value: int, kind: Type | None) -> int:
-    """`value` or the nearest that a bit<W> or int<W> can hold."""
+    """Return `value`, or the nearest value of a bit<W> or int<W>."""
     if not isinstance(kind, BitType):
         return value
     low = -(1 << kind.width - 1) if kind.signed and kind.width else 0
@@ -63,7 +63,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def fold_binary(node: ast.Binary) -> object | None:
-    """Return the value of a checked binary expression, None if an operand has none."""
+    """Return the value of a checked binary expression, None if it is not known."""
     left, right = node.left.constant, node.right.constant
     if node.operator in ("&&", "||") and isinstance(left, bool):
         # The other operand is not evaluated, so it need not be known.
@@ -110,7 +110,7 @@ def _fold_arithmetic(node: ast.Binary, left: int, right: int) -> int | None:
 
 
 def bounded(value: int, span: ast.Span) -> int:
-    """`value`, the result of operands that were bounded; refused if it is wider than an `int` may be."""
+    """Return `value`; raises CompileError if it is wider than an `int` may be."""
     if value.bit_length() > MAX_INT_BITS:
         raise CompileError(f"this number has more than {MAX_INT_BITS} bits", span)
     return value

@@ -1,4 +1,4 @@
-"""Conversions: those that P4 makes itself (spec section 8.11.2) and explicit casts (8.11.1)."""
+"""Conversions: implicit ones of P4 (spec section 8.11.2) and explicit casts (8.11.1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from v1model.frontend.types import (
 
 
 def convert(node: ast.Expression, target: Type) -> ast.Expression:
-    """Return a checked expression as a value of `target`, wrapped in a Cast where P4 converts by itself."""
+    """Return a checked expression as a value of `target`, in a Cast where P4 converts implicitly."""
     if node.type == target or target == DONT_CARE:
         return node
     match node:
@@ -61,8 +61,10 @@ def make_cast(node: ast.Expression, target: Type) -> ast.Cast:
 
 
 def refuse_cut(node: ast.Expression) -> None:
-    """Refuse a known `int` that a bit<W> or int<W> would hold only in part, where P4 converts by itself. A
-    negative number may stand for its bit pattern."""
+    """Refuse an implicit conversion of a known `int` to a bit<W> or int<W> that is too narrow.
+
+    A negative number may stand for its bit pattern.
+    """
     given = node.operand.constant if isinstance(node, ast.Cast) else None
     if not isinstance(given, int) or not isinstance(node.type, BitType) or not isinstance(node, ast.Cast):
         return
@@ -72,8 +74,10 @@ def refuse_cut(node: ast.Expression) -> None:
 
 
 def refuse_cut_key(key: ast.Expression) -> None:
-    """Refuse a key of an entry, a select case or a switch that does not fit what it is compared with, and so
-    could never equal it. Of a list, a mask or a range each part is looked at."""
+    """Refuse a key of an entry, select case or switch that is too wide ever to equal its subject.
+
+    Each part of a list, mask or range is checked.
+    """
     if isinstance(key, ast.ListExpression):
         for element in key.elements:
             refuse_cut_key(element)
@@ -90,8 +94,11 @@ def is_header(found: Type | None) -> bool:
 
 
 def _converts(node: ast.Expression, target: Type) -> bool:
-    """int to bit<W>, int<W> or a new type of those, a known value also back to int; a serializable
-    enum to its underlying type."""
+    """Return whether P4 converts an expression to `target` implicitly.
+
+    An int converts to bit<W>, int<W> or a new type of those, and a known value also back to int. A
+    serializable enum converts to its underlying type.
+    """
     if isinstance(node.type, IntegerType):
         while isinstance(target, NewType):
             target = target.base
@@ -114,7 +121,7 @@ def _hint(node: ast.Expression, target: Type) -> str:
 
 
 def _convert_list(node: ast.ListExpression, target: Type) -> ast.Expression | None:
-    """A list expression as tuple, list, struct, header or stack; None if it can be none of them."""
+    """Return a list expression as tuple, list, struct, header or stack; None if `target` is none of them."""
     if isinstance(target, ListType):
         types = [target.element] * len(node.elements)
     elif isinstance(target, StackType):
@@ -139,13 +146,13 @@ def _convert_list(node: ast.ListExpression, target: Type) -> ast.Expression | No
 
 
 def list_constant(node: ast.ListExpression) -> tuple[object, ...] | None:
-    """Return the elements' values if all are known."""
+    """Return the elements' values if all are known, else None."""
     values = tuple(element.constant for element in node.elements)
     return None if node.has_rest or None in values else values
 
 
 def _convert_struct(node: ast.StructExpression, target: Type) -> ast.Expression | None:
-    """An untyped `{f = a}` as a struct or header."""
+    """Return an untyped `{f = a}` as a struct or header; None if it can't be `target`."""
     if not isinstance(target, RecordType) or target.kind == "header_union":
         return None
     if isinstance(node.type, RecordType) and node.type.name:
@@ -166,7 +173,7 @@ def _convert_struct(node: ast.StructExpression, target: Type) -> ast.Expression 
 
 
 def _convert_set(node: ast.Expression, target: SetType) -> ast.Expression:
-    """The operands of `&&&` and `..` as the element type."""
+    """Convert the operands of `&&&` or `..` to the element type."""
     if not isinstance(node, ast.Binary):
         raise CompileError(f"expected {show(target)}, found {show(node.type)}", node.span)
     node.left, node.right = convert(node.left, target.element), convert(node.right, target.element)
@@ -178,7 +185,7 @@ def _convert_set(node: ast.Expression, target: SetType) -> ast.Expression:
 
 
 def cast(node: ast.Cast, target: Type) -> ast.Expression:
-    """Checks an explicit cast, whose operand is checked, to `target`."""
+    """Check an explicit cast to `target`, whose operand is already checked."""
     operand = node.operand
     if isinstance(operand, ast.ListExpression | ast.StructExpression | ast.InvalidExpression):
         node.operand = operand = convert(operand, target)
@@ -192,7 +199,7 @@ def cast(node: ast.Cast, target: Type) -> ast.Expression:
 
 
 def _is_bool_constant(operand: ast.Expression, target: Type) -> bool:
-    """An `int` that is 0 or 1 becomes a bool."""
+    """Return whether the cast is one of an `int` 0 or 1 to bool."""
     return isinstance(operand.type, IntegerType) and target == BoolType() and operand.constant in (0, 1)
 
 

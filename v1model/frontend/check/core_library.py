@@ -1,4 +1,4 @@
-"""What the specification says of core.p4's externs beyond their signatures (sections 13.8 and 16)."""
+"""Rules of the specification for core.p4's externs beyond their signatures (sections 13.8 and 16)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_function_call(c: Context, node: ast.Call, name: str) -> None:
-    """A checked call of an extern function."""
+    """Check what the signature does not say of a call of an extern function."""
     if name == "static_assert":
         _check_static_assert(node)
     elif name == "verify" and c.place not in PARSER_PLACES:
@@ -25,7 +25,7 @@ def check_function_call(c: Context, node: ast.Call, name: str) -> None:
 
 
 def check_method_call(node: ast.Call, extern: str, method: str) -> None:
-    """A checked call of a method of packet_in or packet_out."""
+    """Check what the signature does not say of a call of a method of packet_in or packet_out."""
     if (extern, method) == ("packet_in", "extract"):
         _check_extract(node)
     elif (extern, method) == ("packet_in", "lookahead"):
@@ -38,7 +38,7 @@ def check_method_call(node: ast.Call, extern: str, method: str) -> None:
 
 
 def _check_static_assert(node: ast.Call) -> None:
-    """Decided here: the value is true, or the program is refused."""
+    """Evaluate a static_assert; raises CompileError if it is not known or fails."""
     condition = node.arguments[0].value if node.arguments else None
     if condition is None or not isinstance(condition.constant, bool):
         raise CompileError("the condition of static_assert must be known at compile time", node.span)
@@ -50,7 +50,7 @@ def _check_static_assert(node: ast.Call) -> None:
 
 
 def _check_extract(node: ast.Call) -> None:
-    """One argument and no varbit in the header, or two and one varbit."""
+    """Require one argument for a header without varbit, and two for a header with one."""
     header, span = node.inferred[0], node.arguments[0].span
     if not is_header(header) or not isinstance(header, RecordType) or header.kind != "header":
         raise CompileError(f"'extract' reads a header, not {show(header)}", span)

@@ -1,4 +1,4 @@
-"""The types and values of expressions (spec section 8)."""
+"""Types and values of expressions (spec section 8)."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _index(c: Context, node: ast.Index, _hint: Type | None) -> ast.Expression:
 
 
 def _without_cast_to_int(node: ast.Expression) -> ast.Expression:
-    """An index may be cast to `int`, for which a stack has no use."""
+    """Return an index without casts to `int`, which a stack does not need."""
     while isinstance(node, ast.Cast) and isinstance(node.target, ast.BaseTypeRef):
         if node.target.name != "int" or node.target.width is not None:
             break
@@ -181,8 +181,11 @@ def _slice(c: Context, node: ast.Slice, _hint: Type | None) -> ast.Expression:
 
 
 def _resolve_indexed_slice(node: ast.Slice, kind: BitType | IntegerType) -> None:
-    """`base[low+:width]` as `base[low+width-1:low]`, or, where low is only known at run time, as
-    `(base >> low)[width-1:0]`, which has the same value but is no place to write to."""
+    """Rewrite `base[low+:width]` as `base[low+width-1:low]`.
+
+    If low is known at run time only, it becomes `(base >> low)[width-1:0]`, which has the same value but
+    can't be assigned to.
+    """
     width = require_int(node.high, "the width of a slice")
     if width < 1:
         raise CompileError("the width of a slice must be at least 1", node.high.span)
@@ -227,7 +230,7 @@ def _struct_expression(c: Context, node: ast.StructExpression, _hint: Type | Non
 
 
 def _value_type(node: ast.Expression) -> Type:
-    """The type of an element; a list or struct cannot hold types, tables or functions."""
+    """Return the type of an element; a list or struct cannot hold actions or functions."""
     if node.type is None or (
         isinstance(node.type, DeclaredType)
         and isinstance(node.type.declaration, ast.ActionDeclaration | ast.FunctionDeclaration)
@@ -256,8 +259,10 @@ def _cast(c: Context, node: ast.Cast, _hint: Type | None) -> ast.Expression:
 
 
 def _casts_to_int(node: ast.Expression) -> Iterator[int]:
-    """The ids of the casts in a sum, difference or product that is cut to a width again: there an `int`
-    need not be known, as only the bits within the width count."""
+    """Yield the ids of the casts in a sum, difference or product that is cut to a width again.
+
+    There an `int` need not be known, as only the bits within the width count.
+    """
     match node:
         case ast.Binary(operator="+" | "-" | "*"):
             yield from _casts_to_int(node.left)

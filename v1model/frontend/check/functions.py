@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def check_function(c: Context, node: ast.FunctionDeclaration) -> None:
-    """Check a function with a body, or an extern function; it is declared behind its body, so it cannot
-    recur."""
+    """Check a function with a body, or an extern function.
+
+    It is declared after its body, so it cannot call itself.
+    """
     _check_prototype(c, node)
     values.check_annotations(c, node.annotations)
     c.declare(node)
@@ -56,7 +58,7 @@ def check_action(c: Context, node: ast.ActionDeclaration) -> None:
 
 
 def _check_action_parameters(node: ast.ActionDeclaration) -> None:
-    """The control plane fills the parameters without direction, which stand last."""
+    """Require that parameters without direction, which the control plane fills, come last."""
     without = False
     for parameter in node.parameters:
         if parameter.direction and without:

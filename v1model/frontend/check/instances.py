@@ -38,7 +38,7 @@ def check_instantiation(c: Context, node: ast.Instantiation) -> None:
 
 
 def _check_object_members(c: Context, node: ast.Instantiation, found: DeclaredType) -> None:
-    """What the initialiser of an instance implements: exactly the abstract methods of its extern."""
+    """Check that an instance's initialiser implements exactly the abstract methods of its extern."""
     extern = found.declaration
     methods = extern.methods if isinstance(extern, ast.ExternDeclaration) else []
     abstract = {method.name: method for method in methods if method.is_abstract}
@@ -77,7 +77,7 @@ def _check_implementation(
 
 
 def _shape(function: ast.FunctionDeclaration, bindings: Bindings) -> list[tuple[str, Type]]:
-    """The types of the result and of the parameters, with their directions."""
+    """Return the types of the result and of the parameters, with their directions."""
     result = function.return_type.resolved if function.return_type else None
     shape = [("", substitute(result or VoidType(), bindings))]
     for parameter in function.parameters:

@@ -1,4 +1,4 @@
-"""What can be assigned to (spec section 6.6)."""
+"""Expressions that can be assigned to (spec section 6.6)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def require_lvalue(c: Context, node: ast.Expression, what: str) -> None:
-    """Refuses a checked expression that has no place to write to; `what` begins the message."""
+    """Refuse a checked expression that can't be assigned to; `what` begins the message."""
     if reason := _obstacle(node):
         raise CompileError(f"{what} must be something that can be assigned: {reason}", node.span)
 
 
 def _obstacle(node: ast.Expression) -> str:
-    """Why the expression cannot be written to, "" if it can."""
+    """Return why the expression cannot be assigned to, "" if it can."""
     match node:
         case ast.Name():
             return _name_obstacle(node)

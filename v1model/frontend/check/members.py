@@ -1,4 +1,4 @@
-"""What stands behind a dot, where it is not a method (calls.py has those)."""
+"""Names after a dot that are no methods (calls.py has those)."""
 
 from __future__ import annotations
 

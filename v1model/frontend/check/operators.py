@@ -1,4 +1,4 @@
-"""The operands and results of operators (spec sections 8.5 to 8.12)."""
+"""Operands and results of operators (spec sections 8.5 to 8.12)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _equality(node: ast.Binary) -> None:
 
 
 def _set(node: ast.Binary) -> None:
-    """A mask or a range; two `int` become what the place wants."""
+    """Check a mask or a range; two `int` get their type from the place."""
     if _is_serializable(node.left) and _is_serializable(node.right):
         node.left, node.right = _as_number(node.left, ".."), _as_number(node.right, "..")
     node.left, node.right = _same_type(node.left, node.right, node)
@@ -143,7 +143,7 @@ def _concatenation(node: ast.Binary) -> None:
 
 
 def _arithmetic(node: ast.Binary) -> None:
-    """Both operands of one type: + - * / % & | ^ and comparisons of order."""
+    """Check an operator with operands of one type: + - * / % & | ^ and comparisons of order."""
     node.left, node.right = _as_number(node.left, node.operator), _as_number(node.right, node.operator)
     node.left, node.right = _same_type(node.left, node.right, node)
     kind = node.left.type
@@ -167,7 +167,7 @@ def _check_divisor(node: ast.Expression) -> None:
 
 
 def _as_number(node: ast.Expression, operator: str) -> ast.Expression:
-    """A bit<W>, int<W> or int; a serializable enum counts as its underlying type."""
+    """Return a bit<W>, int<W> or int; a serializable enum is converted to its underlying type."""
     if isinstance(node.type, EnumType) and node.type.underlying:
         return convert(node, node.type.underlying)
     if not isinstance(node.type, BitType | IntegerType):
@@ -178,7 +178,7 @@ def _as_number(node: ast.Expression, operator: str) -> ast.Expression:
 def _same_type(
     left: ast.Expression, right: ast.Expression, node: ast.Expression
 ) -> tuple[ast.Expression, ast.Expression]:
-    """Both operands as one type: the more definite of the two."""
+    """Return both operands in one type: the more definite of the two."""
     if left.type == right.type:
         return left, right
     if _is_serializable(left) and isinstance(right.type, BitType | EnumType | IntegerType):
@@ -203,7 +203,7 @@ def _type(node: ast.Expression) -> Type:
 
 
 def _is_weaker(node: ast.Expression, other: Type | None) -> bool:
-    """Whether a value gets its type from the other operand."""
+    """Return whether a value gets its type from the other operand."""
     if isinstance(node.type, IntegerType):
         return isinstance(other, BitType | NewType)
     if node.type == DONT_CARE:

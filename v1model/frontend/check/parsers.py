@@ -130,7 +130,7 @@ def _check_next_state(case: ast.SelectCase, names: set[str]) -> None:
 
 
 def require_matchable(node: ast.Expression, what: str) -> Type:
-    """Return the type of a checked expression that values can be matched with."""
+    """Return the type of a checked expression; raises CompileError if values can't be matched with it."""
     if node.type is None or not _is_matchable(node.type):
         raise CompileError(f"{what} cannot be used with {show(node.type)}", node.span)
     return node.type
@@ -145,8 +145,10 @@ def _is_matchable(found: Type) -> bool:
 def check_keys(
     c: Context, keys: list[ast.Expression], types: list[Type], span: ast.Span
 ) -> list[ast.Expression]:
-    """Check the keys of a select case or an entry and return them, one for each type; a lone `_` stands for
-    all."""
+    """Check the keys of a select case or an entry and return them, one for each type.
+
+    A lone `_` stands for all.
+    """
     if len(keys) == 1 and len(types) > 1 and isinstance(keys[0], ast.DefaultExpression):
         keys = [ast.DefaultExpression(keys[0].span) for _ in types]
     if len(keys) == 1 and isinstance(keys[0], ast.ListExpression) and not isinstance(types[0], TupleType):
@@ -159,7 +161,7 @@ def check_keys(
 
 
 def _structured_value_set(c: Context, key: ast.Expression, types: list[Type]) -> ast.Expression | None:
-    """A value set of tuples or structs, whose elements are matched with all of the subjects."""
+    """Return a value set of tuples or structs, whose elements are matched with all subjects, or None."""
     symbol = c.scope.lookup(key.name) if isinstance(key, ast.Name) else None
     if not isinstance(symbol, ast.ValueSetDeclaration):
         return None
@@ -177,7 +179,7 @@ def _structured_value_set(c: Context, key: ast.Expression, types: list[Type]) ->
 
 
 def _flat(types: list[Type]) -> list[Type]:
-    """The types of all the single values in the given types."""
+    """Return the types of all single values in the given types."""
     found: list[Type] = []
     for kind in types:
         match kind:

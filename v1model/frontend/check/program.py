@@ -1,4 +1,4 @@
-"""The declarations of a program, in order: every name is declared before it is used."""
+"""Declarations of a program, in order: every name is declared before it is used."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
     from v1model.diagnostics import Diagnostics
 
-# Importing them registers their rules (rules.py).
+# Importing these modules registers their rules (rules.py).
 RULES: tuple[ModuleType, ...] = (calls, expressions)
 
 
 def check_program(program: ast.Program, diagnostics: Diagnostics) -> Context:
-    """Fills in types, declarations and values of all nodes; adds what is wrong to `diagnostics`. Returns what
-    is known of the whole program."""
+    """Fill in types, declarations and values of all nodes; returns what is known of the whole program.
+
+    Errors are added to `diagnostics`.
+    """
     c = Context.empty(diagnostics)
     with c.declaring(program.declarations):
         for declaration in program.declarations:
@@ -45,7 +47,7 @@ def check_declaration(c: Context, node: ast.Declaration) -> None:
 
 
 def _control(c: Context, node: ast.ControlDeclaration) -> None:
-    """A control type, or a control."""
+    """Check a control type, or a control."""
     with c.inside("control"):
         c.declare_type_variables(node.type_parameters, node.span)
         values.check_parameters(c, node.parameters)

@@ -1,4 +1,4 @@
-"""Types as written become types (spec section 7)."""
+"""Resolution of written types (spec section 7)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PLAIN: dict[str, Type] = {
 
 
 def resolve(c: Context, ref: ast.TypeRef) -> Type:
-    """Return the type that `ref` means here; kept in `ref.resolved`."""
+    """Return the type that `ref` means here, and store it in `ref.resolved`."""
     match ref:
         case ast.BaseTypeRef():
             found = _base_type(c, ref)
@@ -71,13 +71,13 @@ def resolve(c: Context, ref: ast.TypeRef) -> Type:
 
 
 def _count_fields(c: Context, found: Type) -> int:
-    """How many values without fields a type consists of; no type is walked twice, for they share parts."""
+    """Return how many values without fields a type consists of; shared parts are counted only once each."""
     if isinstance(found, StackType):
         return found.size * max(1, _count_fields(c, found.element))
     if not isinstance(found, TupleType | RecordType):
         return 1
     known = c.field_counts.get(id(found))
-    if known is None:  # the type is kept with its count, so that its id stays its own
+    if known is None:  # holding the type keeps its id from being reused
         known = c.field_counts[id(found)] = found, sum(_count_fields(c, part) for part in direct_parts(found))
     return known[1]
 
@@ -193,8 +193,7 @@ def _stack_type(c: Context, ref: ast.StackTypeRef) -> Type:
 
 
 def complete(c: Context, ref: ast.TypeRef) -> Type:
-    """Return the type that a reference names, of which values exist: every type parameter has its
-    argument."""
+    """Return the type of a reference; raises CompileError if type arguments are missing."""
     found = resolve(c, ref)
     if isinstance(found, DeclaredType):
         expected = getattr(found.declaration, "type_parameters", [])
@@ -204,7 +203,7 @@ def complete(c: Context, ref: ast.TypeRef) -> Type:
 
 
 def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
-    """Return a type that variables, fields and run-time parameters may have."""
+    """Return a type that variables, fields and run-time parameters may have; raises CompileError."""
     found = complete(c, ref)
     if isinstance(found, _COMPILE_TIME_TYPES):
         hint = "give it a width, as in bit<32>" if isinstance(found, IntegerType) else ""
@@ -216,14 +215,14 @@ def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
 
 
 def refuse_compile_time_parts(c: Context, found: Type, ref: ast.TypeRef, what: str) -> None:
-    """Refuse a composite type with an int or a string inside, of which only constants can be."""
+    """Refuse a composite type with an int or a string inside, which only constants can have."""
     if inner := compile_time_part(c, found):
         message = f"{what} cannot have type {show(found)}: inside is {show(inner)}"
         raise CompileError(message, ref.span, "only constants can be of such a type")
 
 
 def compile_time_part(c: Context, found: Type) -> Type | None:
-    """Return the int or string that is part of a type, if one is; no type is walked twice."""
+    """Return the int or string that is part of a type, or None; no type is walked twice."""
     if isinstance(found, IntegerType | StringType):
         return found
     parts = direct_parts(found)

@@ -1,7 +1,7 @@
-"""Checking an expression, whatever it is: the modules for each kind register their rules here.
+"""Checking of any expression: the modules for each kind register their rules here.
 
-Expressions hold calls, calls hold types, and the widths of types hold expressions; through this
-module they reach one another without importing one another.
+Expressions contain calls, calls contain types, and the widths of types contain expressions. Through this
+module they use one another without importing one another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rule = TypeVar("Rule", bound="Callable[[Context, Any, Type | None], ast.Expressi
 
 
 def checks(node: type[ast.Expression]) -> Callable[[Rule], Rule]:
-    """Registers the rule for a kind of expression."""
+    """Return a decorator that registers the rule for a kind of expression."""
 
     def register(rule: Rule) -> Rule:
         _rules[node] = rule
@@ -34,7 +34,7 @@ def checks(node: type[ast.Expression]) -> Callable[[Rule], Rule]:
 
 
 def check(c: Context, node: ast.Expression, hint: Type | None = None) -> ast.Expression:
-    """`node`, or what replaces it, with its type and value filled in.
+    """Return `node`, or what replaces it, with its type and value filled in.
 
     `hint` is the type that the place wants; it only helps to infer type arguments.
     """
@@ -42,12 +42,12 @@ def check(c: Context, node: ast.Expression, hint: Type | None = None) -> ast.Exp
 
 
 def check_as(c: Context, node: ast.Expression, target: Type) -> ast.Expression:
-    """`node` checked and converted to `target`."""
+    """Return `node` checked and converted to `target`."""
     return convert(check(c, node, target), target)
 
 
 def check_constant(c: Context, node: ast.Expression, what: str) -> ast.Expression:
-    """`node` checked; its value must be known at compile time."""
+    """Return `node` checked; raises CompileError if its value is not known at compile time."""
     found = check(c, node)
     if not is_compile_time(found):
         raise CompileError(f"{what} must be known at compile time", node.span)

@@ -1,4 +1,4 @@
-"""What each name means, and where the checker stands in the program."""
+"""Scopes of names, and the checker's state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VALUES: Kinds = (
 
 
 class Scope:
-    """The names that one pair of braces declares."""
+    """Names that one pair of braces declares."""
 
     def __init__(self, parent: Scope | None = None) -> None:
         self.parent = parent
@@ -55,12 +55,12 @@ class Scope:
 
 @dataclass
 class Context:
-    """The state of the checker: the scope, the kind of code it is in, what the program declared."""
+    """State of the checker: the scope, the kind of code it is in, the program's declarations."""
 
     scope: Scope
     root: Scope
     diagnostics: Diagnostics
-    # What is declared in the whole program, and in each parser or control around here, also further down.
+    # Declarations of the whole program and of each enclosing parser or control, also of those further down.
     declarations: list[dict[str, ast.Declaration]] = field(default_factory=list)
     # Index of each error and match kind, in order of declaration over the whole program.
     errors: dict[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Context:
     fresh_variables: int = 0
     # Casts to `int` inside a cast to a width: (bit<8>)((int) x + 1).
     cut_again: set[int] = field(default_factory=set)
-    # Declarations whose names stand somewhere.
+    # Declarations whose names are used.
     used: set[ast.Declaration] = field(default_factory=set)
     # The subject of the switch statement that is being checked: the only place for action_run.
     switch_subject: ast.Expression | None = None
@@ -83,7 +83,7 @@ class Context:
     attached: dict[ast.Declaration, ast.TableDeclaration] = field(default_factory=dict)
     # By id: a struct or tuple type, and how many values without fields it consists of.
     field_counts: dict[int, tuple[Type, int]] = field(default_factory=dict)
-    # By id: a type of others, and the int or string that is part of it, if one is.
+    # By id: a composite type, and the int or string that is part of it, if any.
     compile_time_parts: dict[int, tuple[Type, Type | None]] = field(default_factory=dict)
 
     @classmethod
@@ -93,7 +93,7 @@ class Context:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Be in a scope inside the present one, in the `with` block."""
+        """Enter a nested scope for the block."""
         self.scope = Scope(self.scope)
         try:
             yield
@@ -103,7 +103,7 @@ class Context:
 
     @contextmanager
     def inside(self, place: str, return_type: Type | None = None) -> Iterator[None]:
-        """Be in a nested scope in another kind of code, in the `with` block."""
+        """Enter a nested scope with another kind of code for the block."""
         before = self.place, self.return_type, self.loop_depth
         self.place, self.return_type, self.loop_depth = place, return_type, 0
         try:
@@ -114,7 +114,7 @@ class Context:
 
     @contextmanager
     def declaring(self, declarations: Iterable[ast.Declaration]) -> Iterator[None]:
-        """Inside what has these declarations, some of them further down."""
+        """Make these declarations known for the block, for hints about names that are used too early."""
         self.declarations.append({declaration.name: declaration for declaration in declarations})
         try:
             yield
@@ -122,8 +122,10 @@ class Context:
             self.declarations.pop()
 
     def lookup(self, name: str, span: ast.Span, *, absolute: bool = False, kinds: Kinds = ANY_KIND) -> Symbol:
-        """Return what `name` means here; an error if it was not declared before. `kinds`: what the place can
-        use, for the hint."""
+        """Return what `name` means here; raises CompileError if it was not declared before.
+
+        `kinds` is what the place can use, for the hint.
+        """
         scope = self.root if absolute else self.scope
         if (found := scope.lookup(name)) is not None:
             self.used.update(
@@ -139,12 +141,12 @@ class Context:
         raise CompileError(f"{name!r} is not declared", span, HINTS.get(name, hint), missing=name)
 
     def find_later(self, name: str) -> ast.Declaration | None:
-        """Return what declares the name further down, or around this place, if anything does."""
+        """Return the declaration of the name further down or around this place, or None."""
         found = [declarations[name] for declarations in self.declarations if name in declarations]
         return found[-1] if found else None
 
     def declare(self, declaration: ast.Declaration) -> None:
-        """Adds a name to the present scope."""
+        """Add a name to the present scope."""
         before = self.scope.symbols.get(declaration.name)
         if isinstance(declaration, ast.FunctionDeclaration):
             if before is None:
@@ -160,7 +162,7 @@ class Context:
         self.scope.symbols[declaration.name] = declaration
 
     def _warn_of_shadow(self, declaration: ast.Declaration) -> None:
-        """Warns where a local name hides one of the same program around it. Parameters may repeat names."""
+        """Warn if a local name hides one of the same program around it. Parameters may repeat names."""
         outer = self.scope.parent and self.scope.parent.lookup(declaration.name)
         if isinstance(declaration, ast.Parameter) or not isinstance(outer, ast.Declaration):
             return
@@ -176,7 +178,7 @@ class Context:
 
 
 def _used_too_early(declaration: ast.Declaration, span: ast.Span) -> CompileError:
-    """The error for a name that is declared further down, or whose declaration is being checked."""
+    """Return the error for a name that is declared further down, or whose declaration is being checked."""
     name, line = declaration.name, declaration.span.line
     if declaration.span.file == span.file and line <= span.line:
         if isinstance(declaration, ast.ConstantDeclaration | ast.VariableDeclaration):
@@ -189,7 +191,7 @@ def _used_too_early(declaration: ast.Declaration, span: ast.Span) -> CompileErro
 
 
 def check_overload(others: list[ast.FunctionDeclaration], function: ast.FunctionDeclaration) -> None:
-    """Overloads must differ in the number or the names of their parameters."""
+    """Require that overloads differ in the number or the names of their parameters."""
     names = [parameter.name for parameter in function.parameters]
     for other in others:
         if [parameter.name for parameter in other.parameters] == names:

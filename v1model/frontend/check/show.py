@@ -1,4 +1,4 @@
-"""Types and signatures as text, for messages."""
+"""Types as text for messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _DECLARED: dict[type[ast.Declaration], str] = {
 
 
 def show(found: Type | None) -> str:
-    """Return a type as the user would write it."""
+    """Return a type in P4's syntax."""
     match found:
         case None:
             return "nothing"

@@ -1,4 +1,4 @@
-"""What can be called: parameters and result of functions, methods, constructors and apply."""
+"""Signatures of functions, methods, constructors and apply: parameters and result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from v1model.frontend.types import Type, VoidType
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`outer` are the type arguments of the extern or package that the callee belongs to."""
+    """Signature of a call; `outer` has the type arguments of the callee's extern or package."""
 
     name: str
     parameters: list[ast.Parameter]
@@ -35,7 +35,7 @@ def of_function(function: ast.FunctionDeclaration, outer: Bindings | None = None
 
 
 def select_overload(candidates: list[Signature], node: ast.Node, arguments: list[ast.Argument]) -> Signature:
-    """Return the one candidate that the number and the names of the arguments fit."""
+    """Return the one candidate that fits the number and the names of the arguments."""
     if len(candidates) == 1:
         return candidates[0]
     fitting = [candidate for candidate in candidates if _fits(candidate, arguments)]

@@ -1,4 +1,4 @@
-"""Statements (spec section 12) and the blocks that hold them."""
+"""Statements (spec section 12) and blocks."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def check_block(c: Context, node: ast.Block) -> None:
 
 
 def _check_each(c: Context, statements: Sequence[ast.Statement]) -> None:
-    """Check statements one after the other, whatever is wrong with those before."""
+    """Check statements in order; an error in one does not end the check."""
     for statement in statements:
         with c.diagnostics.recovering(_declared(statement)):
             check_statement(c, statement)
 
 
 def _declared(statement: ast.Statement) -> str:
-    """The name that a statement declares, or nothing."""
+    """Return the name that a statement declares, or ""."""
     return statement.declaration.name if isinstance(statement, ast.DeclarationStatement) else ""
 
 
@@ -206,7 +206,7 @@ def _for_in(c: Context, node: ast.ForIn) -> None:
 
 
 def _check_collection(c: Context, node: ast.ForIn, variable: Type) -> None:
-    """Check that a loop's variable can have the values that it goes through."""
+    """Check that a loop's variable can hold the values of the collection."""
     node.collection = check(c, node.collection)
     match node.collection.type:
         case SetType():

@@ -1,4 +1,4 @@
-"""Type variables: replacing them, and finding what they stand for."""
+"""Type variables: replacing them, and inferring what they stand for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DONT_CARE = TypeVariable("_")
 
 
 def substitute(found: Type, bindings: Mapping[str, Type]) -> Type:
-    """`found` with its type variables replaced, as far as `bindings` has them."""
+    """Return `found` with its type variables replaced, as far as `bindings` has them."""
     if not bindings:
         return found
     match found:
@@ -52,7 +52,7 @@ def substitute(found: Type, bindings: Mapping[str, Type]) -> Type:
 
 
 def instantiate(generic: RecordType, arguments: tuple[Type, ...], bindings: Mapping[str, Type]) -> RecordType:
-    """Return a generic struct or header with its type variables replaced; its name tells by what."""
+    """Return a generic struct or header with its type variables replaced; its name has the arguments."""
     name = f"{generic.declaration.name}<{', '.join(show(argument) for argument in arguments)}>"
     fields = tuple((field, substitute(kind, bindings)) for field, kind in generic.fields)
     return RecordType(generic.kind, name, fields, generic.declaration, arguments)
@@ -73,11 +73,10 @@ def has_variables(found: Type) -> bool:
 
 
 def unify(parameter: Type, argument: Type, bindings: Bindings) -> bool:
-    """Return whether `argument` fits `parameter`; adds to `bindings` what the variables that it holds must
-    be.
+    """Return whether `argument` fits `parameter`, and add inferred type variables to `bindings`.
 
-    A variable is free where it is a key of `bindings`, bound or to DONT_CARE. An `int` gives way to
-    any type with a width, and a list or untyped struct to a struct, since these can be converted.
+    A variable is inferred if it is a key of `bindings`; unknown ones are bound to DONT_CARE. An `int` adapts
+    to any type with a width, and a list or untyped struct to a struct, since these can be converted.
     """
     if isinstance(parameter, TypeVariable) and parameter.name in bindings:
         bound = bindings[parameter.name]
@@ -138,7 +137,7 @@ def _unify_records(parameter: RecordType, argument: RecordType, bindings: Bindin
 
 
 def _unify_declared(parameter: DeclaredType, argument: DeclaredType, bindings: Bindings) -> bool:
-    """Also a parser or control against a parser or control type: by its parameters."""
+    """Unify declared types; a parser or control also with a parser or control type, by its parameters."""
     if parameter.declaration is argument.declaration:
         return _unify_all(parameter.arguments, argument.arguments, bindings)
     wanted, given = parameter.declaration, argument.declaration

@@ -1,4 +1,4 @@
-"""Controls and their tables (spec section 14)."""
+"""Tables of controls (spec section 14)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from v1model.frontend.types import (
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
-# Table properties with an expression as their value.
+# Table properties whose value is an expression.
 PROPERTIES = (
     "size",
     "implementation",
@@ -94,7 +94,7 @@ def _check_number(name: str, value: ast.Expression) -> None:
 
 
 def _check_name(c: Context, node: ast.TableProperty) -> None:
-    """A property that is not known means nothing: refused where it looks like one that is."""
+    """Refuse an unknown property whose name resembles a known one; warn about any other."""
     if node.name in PROPERTIES:
         return
     if close := difflib.get_close_matches(node.name, PROPERTIES, n=1):
@@ -106,7 +106,7 @@ def _check_name(c: Context, node: ast.TableProperty) -> None:
 
 
 def _check_attached(c: Context, table: ast.TableDeclaration, node: ast.TableProperty) -> None:
-    """A direct counter or meter has a cell for each entry of its one table."""
+    """Refuse a direct counter or meter in a second table: it has a cell for each entry of one."""
     value = node.value
     if node.name not in ("counters", "meters") or not isinstance(value, ast.Name):
         return
@@ -145,7 +145,7 @@ def _check_reference(c: Context, reference: ast.ActionReference) -> None:
 
 
 def _check_action_data(parameter: ast.Parameter) -> None:
-    """What the control plane gives to an action must be one number."""
+    """Refuse a parameter from the control plane that is not one number."""
     found = parameter.type_ref.resolved
     while isinstance(found, NewType):
         found = found.base
@@ -166,8 +166,11 @@ def _lookup_action(c: Context, name: ast.Name) -> ast.ActionDeclaration:
 def _check_action_call(
     c: Context, node: ast.Call, references: References, table: ast.TableDeclaration
 ) -> None:
-    """A default action or an entry's action: its arguments are those that the control plane would give,
-    behind those that `actions` binds, which may be repeated."""
+    """Check a default action or an entry's action.
+
+    Its arguments are those that the control plane would give, after those that `actions` binds, which may be
+    repeated.
+    """
     assert isinstance(node.callee, ast.Name)
     action = _lookup_action(c, node.callee)
     if (reference := references.get(node.callee.name)) is None:
@@ -201,7 +204,7 @@ def _check_scope_annotations(node: ast.Call, reference: ast.ActionReference, *, 
 def _unbound(
     c: Context, node: ast.Call, action: ast.ActionDeclaration, reference: ast.ActionReference
 ) -> list[ast.Argument]:
-    """The arguments without those that only repeat what `actions` binds."""
+    """Return the arguments without those that only repeat what `actions` binds."""
     bound = {a.parameter.name: a for a in reference.arguments if a.parameter is not None}
     if len(node.arguments) != len(action.parameters) and not any(a.name for a in node.arguments):
         return node.arguments
@@ -215,14 +218,14 @@ def _unbound(
 
 
 def _same(c: Context, left: ast.Expression | None, right: ast.Expression | None) -> bool:
-    """Whether an argument repeats a checked one."""
+    """Return whether an argument repeats a checked one."""
     if left is None or right is None:
         return left is right
     return _equal(convert(check(c, left), right.type) if right.type else left, right)
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Whether two checked expressions are the same but for where they stand."""
+    """Return whether two checked expressions are equal apart from their places."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):

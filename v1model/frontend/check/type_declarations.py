@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_struct(c: Context, node: ast.StructDeclaration) -> None:
-    """Check a struct, header or header union: of a generic one the type with its own type variables."""
+    """Check a struct, header or header union; a generic one gets a type with its own type variables."""
     fields: dict[str, Type] = {}
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)
@@ -50,7 +50,7 @@ def _field_type(c: Context, node: ast.StructDeclaration, field: ast.FieldDeclara
     if node.kind == "struct":
         found = complete(c, field.type_ref)
         if compile_time_part(c, found) == IntegerType():
-            # Only constants can be of such a struct; a variable of it is refused where it is declared.
+            # Only constants can have such a type; a variable of it is refused at its declaration.
             return found
     found = runtime(c, field.type_ref, f"field {field.name!r}")
     if not can_be_field(node.kind, found):

@@ -1,4 +1,4 @@
-"""Constants, variables, instances and parameters: what has a value."""
+"""Constants, variables, parameters and annotations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_variable(c: Context, node: ast.VariableDeclaration) -> None:
 
 
 def refuse_block_parameters(parameters: list[ast.Parameter]) -> None:
-    """Parsers, controls and packages are given to constructors only."""
+    """Refuse parsers, controls and packages, which only constructors take, as parameters."""
     for parameter in parameters:
         found = parameter.type_ref.resolved
         if isinstance(found, DeclaredType) and not isinstance(found.declaration, ast.ExternDeclaration):
@@ -56,7 +56,7 @@ def refuse_block_parameters(parameters: list[ast.Parameter]) -> None:
 
 
 def check_parameters(c: Context, parameters: list[ast.Parameter]) -> None:
-    """Resolves types and defaults; declares the names in the present scope."""
+    """Resolve types and defaults, and declare the names in the present scope."""
     for parameter in parameters:
         _check_parameter(c, parameter)
         c.declare(parameter)
@@ -84,16 +84,16 @@ def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
 
 
 def require_constructor_parameters(parameters: list[ast.Parameter], what: str) -> None:
-    """Refuse parameters with directions, and parsers and controls but by their type."""
+    """Refuse parameters with directions."""
     for parameter in parameters:
         if parameter.direction:
             raise CompileError(f"{what} parameter {parameter.name!r} cannot have a direction", parameter.span)
 
 
 def check_annotations(c: Context, annotations: list[ast.Annotation]) -> None:
-    """Fills in the values of annotations' expressions where they mean something here.
+    """Fill in the values of annotations' expressions that can be checked.
 
-    What an unstructured annotation holds need not be P4, so what cannot be checked stays as it is.
+    The content of an unstructured annotation need not be P4, so what cannot be checked stays as it is.
     """
     for annotation in annotations:
         annotation.expressions = [_check_quietly(c, value) for value in annotation.expressions]

@@ -1,4 +1,4 @@
-"""The parser: recursive descent, one function for each rule of the P4_16 grammar."""
+"""Parser: recursive descent, with one function for each rule of the P4_16 grammar."""
 
 from v1model.diagnostics import Diagnostics
 from v1model.errors import CompileError
@@ -9,8 +9,7 @@ from v1model.frontend.parser.declarations import program
 
 
 def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
-    """Return the program that `tokens`, from `tokenize`, are, as far as it can be read. What is wrong goes to
-    `diagnostics`."""
+    """Return the program of `tokens` from `tokenize`, as far as it can be read; errors go to diagnostics."""
     cursor = Cursor(tokens, diagnostics)
     try:
         return program(cursor)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def annotation_list(p: Cursor) -> list[ast.Annotation]:
-    """`{annotation}`."""
+    """Parse `{annotation}`."""
     found: list[ast.Annotation] = []
     while p.kind == "@" or p.kind == PRAGMA:
         found.append(_annotation(p))
@@ -37,7 +37,7 @@ def _annotation(p: Cursor) -> ast.Annotation:
 
 
 def _structured_body(p: Cursor, end: str) -> tuple[list[ast.Expression], dict[str, ast.Expression]]:
-    """A list of expressions or of `key = value`; consumes `end`."""
+    """Parse a list of expressions or of `key = value`; consumes `end`."""
     pairs: dict[str, ast.Expression] = {}
     if not (p.at_name() and p.peek().kind == "="):
         return p.separated(expression, end, trailing_comma=True), pairs
@@ -54,7 +54,7 @@ def _structured_body(p: Cursor, end: str) -> tuple[list[ast.Expression], dict[st
 
 
 def _unstructured_body(p: Cursor, annotation: ast.Annotation, end: str) -> None:
-    """Any tokens with balanced parentheses; parsed as well where they are expressions or pairs."""
+    """Parse any tokens with balanced parentheses; also as expressions or pairs if they are such."""
     start = p.position
     if parsed := p.attempt(lambda p: _structured_body(p, end)):
         annotation.expressions, annotation.pairs = parsed

@@ -1,8 +1,8 @@
-"""Where the parser stands in the tokens, and which names are types there.
+"""Position of the parser in the tokens, and the names that are types there.
 
-P4_16's grammar depends on whether an identifier names a type (`a < b > (c)`, `(a) - b`), so the
-parser keeps a stack of scopes in which each declared name is a type or not. Names that it has not
-seen, such as those of parser states, are no types.
+P4_16's grammar depends on whether an identifier names a type (`a < b > (c)`, `(a) - b`). So the parser has a
+stack of scopes in which each declared name is a type or not. Unseen names, such as those of parser states,
+are no types.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-# Keywords that are also names where the grammar cannot mistake them.
+# Keywords that are also names where the grammar is not ambiguous.
 NAME_KEYWORDS = frozenset({"actions", "apply", "entries", "key", "list", "priority", "state", "type"})
 CLOSING_ANGLES = frozenset({">", RIGHT_SHIFT_HALF})
-# Keywords that stand in no braces: where one does, a brace before it is missing.
+# Keywords that are never inside braces: before a misplaced one a closing brace is missing.
 TOP_LEVEL = frozenset(
     {"control", "extern", "header", "header_union", "match_kind", "package", "parser", "struct", "typedef"}
 )
 
 
 class Cursor:
-    """The tokens, the position in them, and the scopes of type names."""
+    """Tokens, the position in them, and the scopes of type names."""
 
     def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
         self.tokens = tokens
         self.diagnostics = diagnostics
         self.position = 0
         self.kind = tokens[0].kind
-        # Types declared inside a typedef, which stand before it in the program.
+        # Types declared inside a typedef, which precede it in the program.
         self.hoisted: list[ast.Declaration] = []
         self._scopes: list[dict[str, bool]] = [{}]
         self._attempts = 0  # inside one another
@@ -57,7 +57,7 @@ class Cursor:
         return self.tokens[min(self.position + distance, len(self.tokens) - 1)]
 
     def advance(self) -> Token:
-        """Return the present token and move on behind it, but never behind END."""
+        """Return the present token and move behind it, but never behind END."""
         token = self.tokens[self.position]
         if token.kind != END:
             self.position += 1
@@ -65,7 +65,7 @@ class Cursor:
         return token
 
     def accept(self, kind: str) -> bool:
-        """Return whether the present token is of `kind`; moves on if so."""
+        """Return whether the present token is of `kind`; moves behind it if so."""
         if self.kind != kind:
             return False
         self.advance()
@@ -77,16 +77,16 @@ class Cursor:
         before = self.tokens[self.position - 1]
         with self._recovering_if(kind == ";" and before.span.line < self.span.line):
             self.fail(f"expected {_quote(kind)}{' ' + where if where else ''}")
-        return before  # as if it stood at the end of the line before
+        return before  # as if it were at the end of the line before
 
     def expect_close_angle(self) -> Token:
-        """Take the `>` that closes type arguments, also as the first half of `>>`, and return it."""
+        """Consume the `>` that closes type arguments, also as the first half of `>>`, and return it."""
         if self.kind not in CLOSING_ANGLES:
             self.fail("expected '>' to close the type arguments")
         return self.advance()
 
     def fail(self, message: str, hint: str = "", *, missing: str = "") -> NoReturn:
-        """Refuses the present token; `missing`: the name that it needs."""
+        """Raise CompileError at the present token. `missing` is the name that it needs."""
         found = {END: "the end of the file", END_PRAGMA: "the end of the line"}.get(self.kind)
         hint = hint or word_hint(self.tokens[self.position - 1], self.token)
         raise CompileError(
@@ -106,7 +106,7 @@ class Cursor:
             self._attempts -= 1
 
     def span_from(self, start: ast.Span) -> ast.Span:
-        """From `start` to the token before the present one, as far as they share a line."""
+        """Return the span from `start` to the token before the present one, as far as they share a line."""
         return join(start, self.tokens[self.position - 1].span)
 
     # --- repetition ---
@@ -114,7 +114,7 @@ class Cursor:
     def separated(
         self, rule: Callable[[Cursor], Item], end: str, *, trailing_comma: bool = False
     ) -> list[Item]:
-        """`[rule {"," rule}] end`; consumes `end`."""
+        """Parse `[rule {"," rule}] end`; consumes `end`."""
         items: list[Item] = []
         while self.kind != end:
             items.append(rule(self))
@@ -127,7 +127,7 @@ class Cursor:
         return items
 
     def braced(self, rule: Callable[[Cursor], Item]) -> list[Item]:
-        """`"{" {rule} "}"`."""
+        """Parse `"{" {rule} "}"`."""
         self.expect("{")
         items: list[Item] = []
         while self.kind != "}":
@@ -142,8 +142,10 @@ class Cursor:
 
     @contextmanager
     def recovering_item(self) -> Iterator[None]:
-        """After an error in a statement, field, property or the like, goes on behind it. Not where a keyword
-        of the top level stands: there the braces around the item do not end."""
+        """Continue behind a statement, field, property or similar item after an error in it.
+
+        At a keyword of the top level the error is raised: there the braces around the item are not closed.
+        """
         start = self.position
         try:
             yield
@@ -165,8 +167,11 @@ class Cursor:
             self.diagnostics.add(error)
 
     def _skip_item(self, start: int) -> bool:
-        """Goes behind the item that begins at `start`: behind `;` or its braces, or to the brace that closes
-        the list of items. False at the end of the file or a keyword of the top level."""
+        """Move behind the item that begins at `start`, and return whether that was possible.
+
+        The item ends at `;`, at its closing brace, or before the brace that closes the list of items. At the
+        end of the file and at a keyword of the top level it returns False.
+        """
         depth = sum(_BRACES.get(token.kind, 0) for token in self.tokens[start : self.position])
         while self.kind not in TOP_LEVEL and self.kind != END:
             if self.kind == "}" and depth <= 0:
@@ -178,8 +183,11 @@ class Cursor:
         return False
 
     def skip_declaration(self, start: int) -> None:
-        """Goes behind the declaration that begins at `start`: behind `;` or its braces, or to the next
-        keyword of the top level. What can begin no declaration is of this one, whose braces do not fit."""
+        """Move behind the declaration that begins at `start`: behind `;` or its braces, or to a top-level
+        keyword.
+
+        Tokens that can begin no declaration belong to this one, whose braces do not match.
+        """
         depth = sum(_BRACES.get(token.kind, 0) for token in self.tokens[start : self.position])
         while self.kind != END and (self.position == start or self.kind not in TOP_LEVEL):
             kind = self.advance().kind
@@ -187,11 +195,11 @@ class Cursor:
             if depth == 0 and kind in (";", "}") and self.kind not in ("}", "apply", "state", "table", ";"):
                 break
         self.lose_names(start)
-        for token in self._type_names(start):  # what follows can only be read if it is known to be a type
+        for token in self._type_names(start):  # later text can only be parsed if these are types
             self.declare(token.text, is_type=True)
 
     def _type_names(self, start: int) -> list[Token]:
-        """The names of the types that the skipped declaration at `start` declares, as far as can be told."""
+        """Return the names of types that the skipped declaration at `start` declares, as far as is known."""
         names = [token for token in self.tokens[start : self.position] if token.kind == IDENTIFIER]
         kind = self.tokens[start].kind
         if kind in ("typedef", "type"):
@@ -199,7 +207,7 @@ class Cursor:
         return names[:1] if kind in TOP_LEVEL or kind == "enum" else []
 
     def lose_names(self, start: int) -> None:
-        """Says of all names from `start` to the present token that they may not be declared now."""
+        """Record that the names from `start` to the present token may be undeclared."""
         self.diagnostics.lose(
             token.text for token in self.tokens[start : self.position] if token.kind == IDENTIFIER
         )
@@ -242,7 +250,7 @@ class Cursor:
 
 
 def join(start: ast.Span, end: ast.Span) -> ast.Span:
-    """Return one span over both if they stand on one line, else the first."""
+    """Return one span over both if they are on one line, else the first."""
     if start is end or start.line != end.line or start.file != end.file or end.column < start.column:
         return start
     return ast.Span(start.file, start.line, start.column, end.column + end.length - start.column)

@@ -1,4 +1,4 @@
-"""The declarations of a program, from `program` down to the locals of parsers and controls."""
+"""Declarations of a program, from `program` down to the locals of parsers and controls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Annotations = list[ast.Annotation]
 
 
 def program(p: Cursor) -> ast.Program:
-    """`{declaration | ";"}`."""
+    """Parse `{declaration | ";"}`."""
     start = p.span
     found: list[ast.Declaration] = []
     while p.kind != END:
@@ -59,7 +59,7 @@ def declaration(p: Cursor) -> ast.Declaration | None:
 
 
 def _instantiation_or_function(p: Cursor, found_annotations: Annotations) -> ast.Declaration:
-    """`typeRef (arguments) name ;` or `typeOrVoid name (parameters) block`."""
+    """Parse `typeRef (arguments) name ;` or `typeOrVoid name (parameters) block`."""
     start = p.position
     if types.at_type(p):
         type_ref = types.type_ref(p)
@@ -78,7 +78,7 @@ def _instantiation_or_function(p: Cursor, found_annotations: Annotations) -> ast
 
 
 def _extern_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declaration | None:
-    """An extern function, an extern object, or `extern name ;`, which only announces one."""
+    """Parse an extern function, an extern object, or `extern name ;`, which only announces one."""
     p.expect("extern")
     if p.at_name() and p.peek().kind in ("{", "<", ";") and not _at_generic_return_type(p):
         return _extern_object(p, found_annotations)
@@ -90,7 +90,7 @@ def _extern_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declar
 
 
 def _at_generic_return_type(p: Cursor) -> bool:
-    """Whether `name<` is the return type of a function rather than an extern with type parameters."""
+    """Return whether `name<` is a function's return type rather than an extern with type parameters."""
     return p.is_type(p.token.text) and p.peek().kind == "<" and not _at_extern_again(p)
 
 
@@ -115,7 +115,7 @@ def _extern_object(p: Cursor, found_annotations: Annotations) -> ast.ExternDecla
 
 
 def _method_prototype(p: Cursor, extern_name: str) -> ast.FunctionDeclaration:
-    """A method, or a constructor: named like the extern, without a return type."""
+    """Parse a method, or a constructor, which has the extern's name and no return type."""
     found_annotations = annotation_list(p)
     is_abstract = p.accept("abstract")
     with p.scope():
@@ -134,7 +134,7 @@ def _method_prototype(p: Cursor, extern_name: str) -> ast.FunctionDeclaration:
 
 
 def _parser_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declaration:
-    """A parser type, or a parser with its locals and states."""
+    """Parse a parser type, or a parser with its locals and states."""
     p.expect("parser")
     name = _container_name(p, "parser")
     with p.scope():
@@ -152,7 +152,7 @@ def _parser_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declar
 
 
 def _parser_element(p: Cursor, parser: ast.ParserDeclaration, states: list[ast.StateDeclaration]) -> None:
-    """A local or a state; locals come first."""
+    """Parse a local or a state; locals come first."""
     found_annotations = annotation_list(p)
     if p.kind == "state":
         states.append(parser_state(p, found_annotations))
@@ -165,7 +165,7 @@ def _parser_element(p: Cursor, parser: ast.ParserDeclaration, states: list[ast.S
 
 
 def _value_set_declaration(p: Cursor, found_annotations: Annotations) -> ast.ValueSetDeclaration:
-    """`value_set<T>(size) name ;`."""
+    """Parse `value_set<T>(size) name ;`."""
     p.expect("value_set")
     p.expect("<")
     type_ref = types.type_ref(p)
@@ -180,7 +180,7 @@ def _value_set_declaration(p: Cursor, found_annotations: Annotations) -> ast.Val
 
 
 def _control_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declaration:
-    """A control type, or a control with its locals and apply block."""
+    """Parse a control type, or a control with its locals and apply block."""
     p.expect("control")
     name = _container_name(p, "control")
     with p.scope():
@@ -212,7 +212,7 @@ def _local(p: Cursor, found_annotations: Annotations) -> ast.Declaration:
 
 
 def _action_declaration(p: Cursor, found_annotations: Annotations) -> ast.ActionDeclaration:
-    """`action name (parameters) block`."""
+    """Parse `action name (parameters) block`."""
     p.expect("action")
     name = p.name("the name of an action")
     p.declare(name.text)
@@ -224,7 +224,7 @@ def _action_declaration(p: Cursor, found_annotations: Annotations) -> ast.Action
 
 
 def _package_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declaration:
-    """`package name [typeParameters] (parameters) ;`."""
+    """Parse `package name [typeParameters] (parameters) ;`."""
     p.expect("package")
     name = _container_name(p, "package")
     with p.scope():
@@ -237,7 +237,7 @@ def _package_declaration(p: Cursor, found_annotations: Annotations) -> ast.Decla
 
 
 def _container_name(p: Cursor, what: str) -> Token:
-    """The name of a type that is declared here."""
+    """Parse the name of a type that is declared here."""
     name = p.name(f"the name of a {what}")
     p.declare(name.text, is_type=True)
     return name

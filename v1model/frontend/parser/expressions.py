@@ -1,4 +1,4 @@
-"""Expressions, by precedence climbing; argument lists; key sets of select cases and entries."""
+"""Expressions by precedence climbing, argument lists, and key sets of select cases and entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from v1model.frontend.types import MAX_INT_BITS, MAX_WIDTH_BITS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Binary operators by how tightly they bind (spec section 8, operator precedence), all left-associative.
+# Binary operators by precedence (spec section 8), all left-associative.
 PRECEDENCE = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "|": 5, "^": 6, "&": 7,
     "<<": 8, ">>": 8, "++": 9, "+": 9, "-": 9, "|+|": 9, "|-|": 9, "*": 10, "/": 10, "%": 10,
@@ -27,7 +27,7 @@ _MAX_WIDTH_DIGITS = 9
 
 @parses
 def expression(p: Cursor) -> ast.Expression:
-    """`binary ["?" expression ":" expression]`."""
+    """Parse `binary ["?" expression ":" expression]`."""
     condition = _binary(p, 1)
     return _ternary(p, condition) if p.kind == "?" else condition
 
@@ -53,7 +53,7 @@ def _ternary(p: Cursor, condition: ast.Expression) -> ast.Expression:
 
 
 def _binary(p: Cursor, minimum: int, excluded: frozenset[str] = frozenset()) -> ast.Expression:
-    """Operators that bind at least as tightly as `minimum`."""
+    """Parse operators that bind at least as tightly as `minimum`."""
     left = _prefix(p)
     while (
         (operator := _operator(p))
@@ -69,14 +69,14 @@ def _binary(p: Cursor, minimum: int, excluded: frozenset[str] = frozenset()) -> 
 
 
 def _operator(p: Cursor) -> str:
-    """The binary operator here, or ""; `>>` is two tokens because of type arguments."""
+    """Return the binary operator here, or ""; `>>` is two tokens because of type arguments."""
     if p.kind == RIGHT_SHIFT_HALF:
         return ">>" if p.peek().kind in CLOSING_ANGLES else ""
     return p.kind if p.kind in PRECEDENCE else ""
 
 
 def _prefix(p: Cursor) -> ast.Expression:
-    """`{prefix operator | "(" type ")"} postfix`."""
+    """Parse `{prefix operator | "(" type ")"} postfix`."""
     start = p.span
     if p.kind in PREFIX_OPERATORS:
         operator, operand = p.advance().kind, _prefix(p)
@@ -88,7 +88,7 @@ def _prefix(p: Cursor) -> ast.Expression:
 
 
 def _cast_target(p: Cursor) -> ast.TypeRef:
-    """`"(" typeRef ")"` and not `(T.member)`, `(T(...))`."""
+    """Parse `"(" typeRef ")"`, and fail for `(T.member)` and `(T(...))`."""
     p.expect("(")
     if not types.at_type(p):
         p.fail("expected a type")
@@ -98,8 +98,10 @@ def _cast_target(p: Cursor) -> ast.TypeRef:
 
 
 def postfix(p: Cursor) -> ast.Expression:
-    """Parse a primary with `.member`, `[index]`, `[high:low]`, `[low+:width]`, `(arguments)`, `{...}` behind
-    it."""
+    """Parse a primary and its postfixes: `.member`, `[index]`, `[high:low]`, `[low+:width]`, `(arguments)`.
+
+    A call may have type arguments, as in `f<T>(...)`.
+    """
     found = _primary(p)
     while True:
         if p.kind == ".":
@@ -121,7 +123,7 @@ def postfix(p: Cursor) -> ast.Expression:
 
 
 def _call_type_arguments(p: Cursor) -> list[ast.TypeRef]:
-    """The type arguments of a call; fails where `<` means less than."""
+    """Parse the type arguments of a call; fails if `<` means less than."""
     p.expect("<")
     if not (types.at_type(p) or p.kind in ("_", "void")):
         p.fail("expected a type")
@@ -166,7 +168,7 @@ def _parenthesised(p: Cursor) -> ast.Expression:
 
 
 def _type_prefix(p: Cursor) -> ast.Expression:
-    """A type that a member, constructor arguments or a struct's fields follow."""
+    """Parse a type that is followed by a member, constructor arguments or a struct's fields."""
     if p.kind == "error":
         token = p.advance()
         ref: ast.TypeRef = ast.BaseTypeRef(token.span, "error")
@@ -180,7 +182,7 @@ def _type_prefix(p: Cursor) -> ast.Expression:
 
 
 def _braces(p: Cursor) -> ast.Expression:
-    """`{a, b}`, `{f = a}`, `{#}`, each of the first two with a trailing `...` or comma."""
+    """Parse `{a, b}`, `{f = a}` or `{#}`; the first two may end with `...` or a comma."""
     start = p.expect("{").span
     if p.accept("#"):
         p.expect("}")
@@ -231,8 +233,7 @@ def _integer(p: Cursor) -> ast.Expression:
 
 
 def integer_literal(token: Token) -> ast.IntLiteral:
-    """Return the literal's value, which wraps to the width that the literal states, as p4c does with a
-    warning."""
+    """Return the literal, whose value wraps to the stated width, as in p4c (which warns)."""
     text = token.text.replace("_", "").lower()
     prefix = next((letter for letter in "ws" if letter in text), None)
     width: int | None = None
@@ -292,7 +293,7 @@ _PRIMARIES: dict[str, Callable[[Cursor], ast.Expression]] = {
 
 
 def argument_list(p: Cursor) -> list[ast.Argument]:
-    """`"(" [argument {"," argument}] ")"`."""
+    """Parse `"(" [argument {"," argument}] ")"`."""
     p.expect("(")
     return p.separated(_argument, ")")
 
@@ -319,7 +320,7 @@ def keyset(p: Cursor) -> list[ast.Expression]:
 
 
 def _tuple_keyset(p: Cursor) -> list[ast.Expression]:
-    """`"(" key {"," key} ")"`, and not the start of an expression such as `(a) + b`."""
+    """Parse `"(" key {"," key} ")"`, and fail at an expression that only begins so, such as `(a) + b`."""
     p.expect("(")
     keys = p.separated(simple_keyset, ")")
     if p.kind != ":" or not keys:
@@ -328,7 +329,7 @@ def _tuple_keyset(p: Cursor) -> list[ast.Expression]:
 
 
 def simple_keyset(p: Cursor) -> ast.Expression:
-    """`expression [("&&&" | "..") expression] | default | _`."""
+    """Parse `expression [("&&&" | "..") expression] | default | _`."""
     if p.kind in ("default", "_"):
         return ast.DefaultExpression(p.advance().span)
     left = expression(p)

@@ -1,6 +1,6 @@
-"""Expressions as types need them: the width of a type is one, and a type may stand in one.
+"""Expressions inside types: the width of a type is an expression, and an expression may contain a type.
 
-`expressions.py` registers its rules, so that `types.py` need not import what imports it.
+`expressions.py` registers its rules here, so that `types.py` need not import what imports it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _rules: dict[str, Rule] = {}
 
 
 def parses(rule: Rule) -> Rule:
-    """Registers a rule by its name."""
+    """Register a rule by its name."""
     _rules[rule.__name__] = rule
     return rule
 
@@ -30,5 +30,5 @@ def size(p: Cursor) -> ast.Expression:
 
 
 def width(p: Cursor) -> ast.Expression:
-    """Return an expression between `<` and `>`, where operators that begin with `>` need parentheses."""
+    """Parse an expression between `<` and `>`, where operators that begin with `>` need parentheses."""
     return _rules["width_expression"](p)

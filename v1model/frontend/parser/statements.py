@@ -1,4 +1,4 @@
-"""Statements and what is declared between them."""
+"""Statements, and declarations between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPOUND_OPERATORS = frozenset({"*=", "/=", "%=", "+=", "-=", "|+|=", "|-|=", "<
 
 
 def block(p: Cursor, found_annotations: list[ast.Annotation] | None = None) -> ast.Block:
-    """`{annotation} "{" {statementOrDeclaration} "}"`, a scope of its own."""
+    """Parse `{annotation} "{" {statementOrDeclaration} "}"`, in a scope of its own."""
     before = annotation_list(p) if found_annotations is None else found_annotations
     start = p.span
     with p.scope():
@@ -48,7 +48,7 @@ def statement(p: Cursor, found_annotations: list[ast.Annotation] | None = None) 
 
 
 def assignment_or_call(p: Cursor) -> ast.Statement:
-    """`lvalue operator expression | call`, without the semicolon."""
+    """Parse `lvalue operator expression | call`, without the semicolon."""
     target = postfix(p)
     if (operator := _assignment_operator(p)) is not None:
         value = expression(p)
@@ -67,7 +67,7 @@ def assignment_or_call(p: Cursor) -> ast.Statement:
 
 
 def _assignment_operator(p: Cursor) -> str | None:
-    """The operator before `=`, "" for a plain assignment; None, nothing consumed, if there is none."""
+    """Consume an assignment operator and return the part before `=`, "" for a plain one, or None."""
     if p.kind == RIGHT_SHIFT_HALF and p.peek().kind == ">=":
         p.advance()
         p.advance()
@@ -85,7 +85,7 @@ def _declared(declaration: ast.Declaration) -> ast.DeclarationStatement:
 
 
 def constant_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.ConstantDeclaration:
-    """`const typeRef name = expression ;`."""
+    """Parse `const typeRef name = expression ;`."""
     p.expect("const")
     type_ref = types.type_ref(p)
     name = p.name("the name of the constant")
@@ -98,7 +98,7 @@ def constant_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> 
 
 
 def _declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.Declaration | None:
-    """A variable or an instantiation; None, nothing consumed, if a call such as `T.apply()` is next."""
+    """Parse a variable or an instantiation; None, nothing consumed, if a call such as `T.apply()` is next."""
     start = p.position
     type_ref = types.type_ref(p)
     if p.kind == ".":
@@ -112,7 +112,7 @@ def _declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.Decl
 
 
 def variable_or_instantiation(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.Declaration:
-    """In the locals of a parser or control, where no statement can stand."""
+    """Parse a local of a parser or control, where no statement is allowed."""
     declaration = _declaration(p, found_annotations) if types.at_type(p) else None
     if declaration is None:
         p.fail("expected a declaration", "statements stand in the apply block or in a state")
@@ -122,7 +122,7 @@ def variable_or_instantiation(p: Cursor, found_annotations: list[ast.Annotation]
 def variable(
     p: Cursor, type_ref: ast.TypeRef, found_annotations: list[ast.Annotation]
 ) -> ast.VariableDeclaration:
-    """`name ["[" size "]"] ["=" expression]`."""
+    """Parse `name ["[" size "]"] ["=" expression]`."""
     name = p.name("the name of a variable")
     type_ref = types.array_type(p, type_ref)
     value = expression(p) if p.accept("=") else None
@@ -133,7 +133,7 @@ def variable(
 def instantiation(
     p: Cursor, type_ref: ast.TypeRef, found_annotations: list[ast.Annotation]
 ) -> ast.Instantiation:
-    """`(arguments) name ["=" "{" members "}"] ;`, behind the type."""
+    """Parse `(arguments) name ["=" "{" members "}"] ;`, after the type."""
     arguments = argument_list(p)
     name = p.name("the name of the instance")
     found = ast.Instantiation(name.span, name.text, type_ref, arguments, annotations=found_annotations)
@@ -146,7 +146,7 @@ def instantiation(
 
 
 def _object_member(p: Cursor) -> ast.Declaration:
-    """A function that implements an abstract method, or an instance."""
+    """Parse a function that implements an abstract method, or an instance."""
     found_annotations = annotation_list(p)
     start = p.position
     type_ref = types.type_or_void(p)
@@ -157,7 +157,7 @@ def _object_member(p: Cursor) -> ast.Declaration:
 
 
 def function_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.FunctionDeclaration:
-    """`functionPrototype block`."""
+    """Parse `functionPrototype block`."""
     with p.scope():
         found = function_prototype(p, found_annotations)
         found.body = block(p)
@@ -166,7 +166,7 @@ def function_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> 
 
 
 def function_prototype(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.FunctionDeclaration:
-    """`typeOrVoid name [typeParameters] (parameters)`, in a scope that the caller opened."""
+    """Parse `typeOrVoid name [typeParameters] (parameters)`, in a scope that the caller opened."""
     return_type = types.type_or_void(p)
     name = p.name("the name of a function")
     type_parameters = types.type_parameters(p)
@@ -181,7 +181,7 @@ def function_prototype(p: Cursor, found_annotations: list[ast.Annotation]) -> as
 
 
 def parameter_list(p: Cursor) -> list[ast.Parameter]:
-    """`"(" [parameter {"," parameter}] ")"`; declares the names."""
+    """Parse `"(" [parameter {"," parameter}] ")"`, and declare the names."""
     p.expect("(")
     found = p.separated(_parameter, ")")
     for parameter in found:
@@ -248,7 +248,7 @@ def _for_statement(p: Cursor) -> ast.Statement:
 def _for_in_head(
     p: Cursor, found_annotations: list[ast.Annotation]
 ) -> tuple[ast.VariableDeclaration, ast.Expression]:
-    """`typeRef name in collection ")"`."""
+    """Parse `typeRef name in collection ")"`."""
     type_ref = types.type_ref(p)
     name = p.name("the name of the loop variable")
     p.expect("in")

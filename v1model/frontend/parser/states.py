@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def parser_state(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.StateDeclaration:
-    """`state name "{" {statement} [transition] "}"`."""
+    """Parse `state name "{" {statement} [transition] "}"`."""
     p.expect("state")
     name = p.name("the name of a state")
     statements: list[ast.Statement] = []
@@ -30,7 +30,7 @@ def parser_state(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.Stat
 
 
 def _transition(p: Cursor) -> ast.Select:
-    """`transition (name ";" | select)`."""
+    """Parse `transition (name ";" | select)`."""
     start = p.expect("transition").span
     if p.kind == "select":
         return _select_expression(p)
@@ -40,7 +40,7 @@ def _transition(p: Cursor) -> ast.Select:
 
 
 def _select_expression(p: Cursor) -> ast.Select:
-    """`select "(" expressions ")" "{" {keyset ":" name ";"} "}"`."""
+    """Parse `select "(" expressions ")" "{" {keyset ":" name ";"} "}"`."""
     start = p.expect("select").span
     p.expect("(")
     subjects = p.separated(expression, ")")

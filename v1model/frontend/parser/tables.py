@@ -11,7 +11,7 @@ from v1model.frontend.parser.expressions import argument_list, expression, integ
 
 
 def table_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.TableDeclaration:
-    """`table name "{" {property} "}"`."""
+    """Parse `table name "{" {property} "}"`."""
     p.expect("table")
     name = p.name("the name of a table")
     found = ast.TableDeclaration(name.span, name.text, [], [], annotations=found_annotations)
@@ -25,7 +25,7 @@ def table_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast
 
 
 def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
-    """`[const] name "=" value`."""
+    """Parse `[const] name "=" value`."""
     annotations = annotation_list(p)
     is_const = p.accept("const")
     name = p.name("a table property")
@@ -55,7 +55,7 @@ def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
 
 
 def _key_element(p: Cursor) -> ast.KeyElement:
-    """`expression ":" matchKind {annotation} ";"`."""
+    """Parse `expression ":" matchKind {annotation} ";"`."""
     key = expression(p)
     p.expect(":", "and a match kind")
     kind = p.name("a match kind")
@@ -65,7 +65,7 @@ def _key_element(p: Cursor) -> ast.KeyElement:
 
 
 def _action_reference(p: Cursor) -> ast.ActionReference:
-    """`{annotation} name ["(" arguments ")"] ";"`."""
+    """Parse `{annotation} name ["(" arguments ")"] ";"`."""
     found_annotations = annotation_list(p)
     name = _action_name(p)
     arguments = argument_list(p) if p.kind == "(" else []
@@ -89,7 +89,7 @@ def _default_action(p: Cursor) -> ast.Call:
 
 
 def _entry(p: Cursor) -> ast.Entry:
-    """`[const] [priority "=" value ":"] keys ":" action {annotation} ";"`."""
+    """Parse `[const] [priority "=" value ":"] keys ":" action {annotation} ";"`."""
     start, is_const = p.span, p.accept("const")
     priority = _priority(p)
     keys = keyset(p)

@@ -19,7 +19,7 @@ Annotations = list[ast.Annotation]
 
 
 def _struct_declaration(p: Cursor, found_annotations: Annotations) -> ast.StructDeclaration:
-    """`("struct" | "header" | "header_union") name [typeParameters] "{" {field} "}"`."""
+    """Parse `("struct" | "header" | "header_union") name [typeParameters] "{" {field} "}"`."""
     kind = p.advance().kind
     name = p.name(f"the name of a {kind}")
     with p.scope():
@@ -41,7 +41,7 @@ def _field(p: Cursor) -> ast.FieldDeclaration:
 
 
 def _enum_declaration(p: Cursor, found_annotations: Annotations) -> ast.EnumDeclaration:
-    """`enum [underlying] name "{" member {"," member} "}"`."""
+    """Parse `enum [underlying] name "{" member {"," member} "}"`."""
     p.expect("enum")
     underlying = types.type_ref(p) if types.at_type(p) and p.peek().kind != "{" else None
     name = p.name("the name of an enum")
@@ -75,7 +75,7 @@ def _identifiers(p: Cursor) -> list[str]:
 
 
 def _typedef_declaration(p: Cursor, found_annotations: Annotations) -> ast.TypedefDeclaration:
-    """`("typedef" | "type") (typeRef | derivedTypeDeclaration) name ;`."""
+    """Parse `("typedef" | "type") (typeRef | derivedTypeDeclaration) name ;`."""
     is_new = p.advance().kind == "type"
     if p.kind in ("struct", "header", "header_union", "enum"):
         inner = TYPE_DECLARATIONS[p.kind](p, [])

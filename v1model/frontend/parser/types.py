@@ -20,7 +20,7 @@ def at_type(p: Cursor) -> bool:
 
 
 def type_ref(p: Cursor) -> ast.TypeRef:
-    """`baseType | typeName [typeArguments] | tuple<...> | list<T>`, then `{"[" size "]"}`."""
+    """Parse `baseType | typeName [typeArguments] | tuple<...> | list<T>`, then `{"[" size "]"}`."""
     start = p.span
     if p.kind in BASE_TYPES:
         found: ast.TypeRef = _base_type(p)
@@ -38,7 +38,7 @@ def type_ref(p: Cursor) -> ast.TypeRef:
 
 
 def array_type(p: Cursor, element: ast.TypeRef) -> ast.TypeRef:
-    """Return the sizes that follow an element's type, or the name of what is declared."""
+    """Parse `{"[" size "]"}` after a type or a declared name; returns the type with these sizes."""
     while p.accept("["):
         size = rules.size(p)
         p.expect("]")
@@ -47,7 +47,7 @@ def array_type(p: Cursor, element: ast.TypeRef) -> ast.TypeRef:
 
 
 def named_type(p: Cursor) -> ast.NamedTypeRef:
-    """`[.] name [typeArguments]`."""
+    """Parse `[.] name [typeArguments]`."""
     start, absolute = p.span, p.accept(".")
     found = ast.NamedTypeRef(start, p.name("the name of a type").text, absolute=absolute)
     if p.kind == "<":
@@ -57,7 +57,7 @@ def named_type(p: Cursor) -> ast.NamedTypeRef:
 
 
 def type_or_void(p: Cursor) -> ast.TypeRef:
-    """Return the type of what is returned: also a type parameter declared only behind it (`T f<T>()`)."""
+    """Parse a return type; it may be a type parameter that is declared after it (`T f<T>()`)."""
     if p.kind == "void":
         return ast.BaseTypeRef(p.advance().span, "void")
     if p.kind == IDENTIFIER and not p.is_type(p.token.text):
@@ -66,13 +66,13 @@ def type_or_void(p: Cursor) -> ast.TypeRef:
 
 
 def type_arguments(p: Cursor) -> list[ast.TypeRef]:
-    """`"<" [typeArg {"," typeArg}] ">"`."""
+    """Parse `"<" [typeArg {"," typeArg}] ">"`."""
     p.expect("<")
     return type_argument_list(p)
 
 
 def type_argument_list(p: Cursor) -> list[ast.TypeRef]:
-    """`[typeArg {"," typeArg}] ">"`."""
+    """Parse `[typeArg {"," typeArg}] ">"`."""
     found: list[ast.TypeRef] = []
     while p.kind not in CLOSING_ANGLES:
         found.append(type_argument(p))
@@ -89,7 +89,7 @@ def type_argument(p: Cursor) -> ast.TypeRef:
 
 
 def type_parameters(p: Cursor) -> list[str]:
-    """`["<" name {"," name} ">"]`; declares them as types in the present scope."""
+    """Parse `["<" name {"," name} ">"]`, and declare the names as types in the present scope."""
     found: list[str] = []
     if not p.accept("<"):
         return found

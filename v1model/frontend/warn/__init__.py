@@ -1,6 +1,6 @@
-"""Warnings about a checked program: what is legal and probably not meant, in p4c's words and kinds.
+"""Warnings about legal but probably mistaken parts of a checked program, in p4c's words and kinds.
 
-What stands in core.p4 and v1model.p4 is not the user's and not warned about.
+Code in core.p4 and v1model.p4 is not the user's and gets no warnings.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ KINDS = {
 
 
 def warn_about(program: ast.Program, context: Context, diagnostics: Diagnostics) -> None:
-    """Adds the warnings about a program that was checked without an error; `context` is the checker's. An
-    included file may have constants that this program does not use."""
+    """Add the warnings about a program without errors; `context` is the checker's.
+
+    An included file may have constants that this program does not use.
+    """
     program_file = program.declarations[-1].span.file if program.declarations else ""
     declarations = [node for node in program.declarations if not is_library(node.span)]
     field_lists.warn_field_lists(declarations, diagnostics)

@@ -1,4 +1,4 @@
-"""Following the bodies of a program: functions, controls, and the states of parsers."""
+"""Flow analysis of a program's functions, controls and parsers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from v1model.frontend.warn.state import State, join
 if TYPE_CHECKING:
     from v1model.diagnostics import Diagnostics
 
-MAX_VISITS = 16  # of a state, until what is known there does not change
+MAX_VISITS = 16  # of a parser state, until nothing new is known there
 
 
 def warn_flow(declaration: ast.Declaration, diagnostics: Diagnostics) -> None:
-    """Warns of what is wrong on the way through a function, control or parser."""
+    """Warn about the flow through a function, control or parser."""
     flow = Flow(diagnostics)
     match declaration:
         case ast.FunctionDeclaration(body=ast.Block() as body):
@@ -50,7 +50,7 @@ def _locals(flow: Flow, declarations: list[ast.Declaration], state: State) -> St
 
 
 def _parser(flow: Flow, states: list[ast.StateDeclaration], start: State) -> State | None:
-    """Follows the states until nothing changes, then once more to warn; return what is known at 'accept'."""
+    """Visit the states until nothing changes, then once more to warn; returns what is known at 'accept'."""
     entries: dict[str, State | None] = {"start": start}
     by_name = {state.name: state for state in states}
     flow.is_silent = True
@@ -72,7 +72,7 @@ def _parser(flow: Flow, states: list[ast.StateDeclaration], start: State) -> Sta
 
 
 def _leave(flow: Flow, state: ast.StateDeclaration, start: State | None) -> list[tuple[str, State]]:
-    """The states that follow, and what is known there."""
+    """Return the states that follow, and what is known there."""
     if start is None:
         return []
     found = flow.statements(state.statements, start.clone())

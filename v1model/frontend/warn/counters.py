@@ -1,4 +1,4 @@
-"""Calls of count() that count nothing: a direct counter counts with its own table alone."""
+"""Calls of count() without effect: a direct counter counts only with its own table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def warn_counts(control: ast.ControlDeclaration, diagnostics: Diagnostics) -> None:
-    """Warn of calls outside of the actions of the table that a direct counter belongs to."""
+    """Warn about calls outside the actions of the table that a direct counter belongs to."""
     tables = [node for node in control.locals if isinstance(node, ast.TableDeclaration)]
     for table in tables:
         counter = _counter_of(table)

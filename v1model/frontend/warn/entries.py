@@ -1,4 +1,4 @@
-"""Entries of a table in the source that are probably not meant as they are written."""
+"""Entries of a table in the source that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from v1model.frontend import ast
 if TYPE_CHECKING:
     from v1model.diagnostics import Diagnostics
 
-_WITH_PRIORITY = ("ternary", "range", "optional")  # kinds of keys whose entries have a priority
+_WITH_PRIORITY = ("ternary", "range", "optional")  # match kinds whose entries have a priority
 
 
 def warn_entries(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
-    """Warn of priorities that are given twice or out of order, bits that a mask leaves out, entries with the
-    same keys as one before them, and a size that constant entries make meaningless."""
+    """Warn about a table's entries that are probably mistakes.
+
+    These are priorities given twice or out of order, bits that a mask ignores, entries with the keys of an
+    earlier one, and a size that constant entries make meaningless.
+    """
     if table.entries_const and (size := table.properties.get("size")) is not None:
         message = f"table {table.name!r} has constant entries: its size means nothing"
         diagnostics.warn("mismatch", message, size.span)
@@ -28,7 +31,9 @@ def warn_entries(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
 
 
 def _same_keys(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
-    """One of two entries with the same keys is never hit. Tables without priorities refuse them."""
+    """Warn about entries with the same keys, of which one is never hit; tables without priorities refuse
+    them.
+    """
     seen: dict[object, ast.Entry] = {}
     for entry in table.entries:
         keys = tuple(_matched(key) for key in entry.keys)
@@ -68,7 +73,11 @@ def _masked_bits(key: ast.Expression, diagnostics: Diagnostics) -> None:
 
 
 def _priorities(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
-    """The larger priority wins unless the table says otherwise, and entries stand the first to win first."""
+    """Warn about equal priorities, and about entries that win over earlier ones.
+
+    The larger priority wins unless the table says otherwise, and entries should be in the order in which they
+    win.
+    """
     largest_wins = _property(table, "largest_priority_wins", default=True)
     step = int(_property(table, "priority_delta", default=1)) * (-1 if largest_wins else 1)
     seen: dict[int, ast.Entry] = {}
@@ -79,7 +88,7 @@ def _priorities(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
         if entry.priority is None and last is not None:
             given = last + step
         if isinstance(given, bool) or not isinstance(given, int):
-            return  # the middle end says what is wrong, or knows it of a constructor's argument
+            return  # the middle end refuses it, or evaluates a constructor's argument
         if (first := seen.setdefault(given, entry)) is not entry:
             message = f"this entry and that of line {first.span.line} both have priority {given}"
             diagnostics.warn(

@@ -1,4 +1,4 @@
-"""Field lists that no field is in."""
+"""Field lists without a field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def warn_field_lists(declarations: Iterable[ast.Declaration], diagnostics: Diagnostics) -> None:
-    """Warn of clones, resubmitted and recirculated packets that are to keep the fields of such a list."""
+    """Warn about clones, resubmitted and recirculated packets that keep the fields of an empty list."""
     known = _annotated(declarations)
     for declaration in declarations:
         for node in walk(declaration):
@@ -29,7 +29,7 @@ def warn_field_lists(declarations: Iterable[ast.Declaration], diagnostics: Diagn
 
 
 def _annotated(declarations: Iterable[ast.Declaration]) -> set[object]:
-    """The numbers of all field lists that a field of a struct is in."""
+    """Return the numbers of all field lists that have a field of a struct."""
     return {
         expression.constant
         for declaration in declarations

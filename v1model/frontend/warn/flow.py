@@ -1,4 +1,4 @@
-"""Following statements: assignments, branches, loops, calls, and what comes behind a `return`."""
+"""Flow analysis of statements: assignments, branches, loops, calls, and code after a `return`."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from v1model.frontend.warn.state import Path, State, Validity, join
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_TURNS = 8  # of a loop; what is known only becomes less, so few are needed
-MAX_DEPTH = 16  # of actions that call actions
+MAX_TURNS = 8  # of a loop; knowledge only shrinks, so few are needed
+MAX_DEPTH = 16  # of nested action calls
 
 
 class Flow(Reads):
-    """Follows the statements of one body after another. A state is None behind what nothing leaves."""
+    """Flow analysis of one body after another. A state is None where no packet gets."""
 
     def __init__(self, diagnostics: Any) -> None:
         super().__init__(diagnostics)
-        self._returned: list[State | None] = [None]  # where bodies around here were left by `return`
-        self._left: list[State | None] = []  # where loops around here were left by `break`
+        self._returned: list[State | None] = [None]  # states at `return` in the enclosing bodies
+        self._left: list[State | None] = []  # states at `break` in the enclosing loops
         self._depth = 0
 
     def body(self, block: ast.Block, state: State) -> State | None:
-        """Follows a body; return what is known where it ends, also by `return`."""
+        """Visit a body; return what is known at its end, also at each `return`."""
         self._returned.append(None)
         found = self.statement(block, state)
         return join(found, self._returned.pop())
 
     def statements(self, statements: list[ast.Statement], state: State | None) -> State | None:
-        """Follows statements in order; warns of the first that is never reached."""
+        """Visit statements in order; warns about the first that is never reached."""
         for statement in statements:
             if state is None:
                 self.warn("unreachable", "this is never reached", statement.span)
@@ -64,7 +64,7 @@ class Flow(Reads):
         return found and self._copied_out(node, found)
 
     def _copied_out(self, node: ast.Call, state: State) -> State:
-        """What is known behind a call of what it wrote."""
+        """Return what is known after a call of the places that it wrote."""
         is_extract = (
             isinstance(node.declaration, ast.FunctionDeclaration) and node.declaration.name == "extract"
         )
@@ -97,7 +97,7 @@ class Flow(Reads):
         return found
 
     def _table(self, table: ast.TableDeclaration, state: State) -> State | None:
-        """Any of its actions; without a default action also none."""
+        """Visit the application of a table: any of its actions, and none if it has no default action."""
         before: State | None = state
         for key in table.keys:
             before = before and self.read(key.expression, before)
@@ -123,7 +123,7 @@ class Flow(Reads):
         return after
 
     def check_out(self, block: ast.Declaration, parameters: list[ast.Parameter], state: State) -> None:
-        """Warns of out parameters that may not be assigned at the end of a block."""
+        """Warn about out parameters that may not be assigned at the end of a block."""
         for parameter in parameters:
             if parameter.direction == "out" and state.unset_inside((parameter,)):
                 message = f"out parameter {parameter.name!r} may not be assigned when {block.name!r} ends"
@@ -145,8 +145,10 @@ class Flow(Reads):
         return found
 
     def _assign_part(self, target: ast.Expression, state: State) -> State | None:
-        """A slice counts as the whole; of an element of a stack that is chosen at run time, and of unions,
-        nothing is known."""
+        """Visit an assignment to a part of a variable: a slice counts as the whole.
+
+        Nothing is known of stack elements chosen at run time, and of unions.
+        """
         found: State | None = state
         while isinstance(target, ast.Slice | ast.Index | ast.Member) and found is not None:
             if isinstance(target, ast.Index):
@@ -162,7 +164,7 @@ class Flow(Reads):
         return self.variable(node.declaration, state)
 
     def variable(self, declaration: ast.Declaration, state: State) -> State | None:
-        """Follows the declaration of a variable."""
+        """Visit the declaration of a variable."""
         if not isinstance(declaration, ast.VariableDeclaration) or declaration.type_ref.resolved is None:
             return state
         if declaration.value is None:
@@ -217,7 +219,7 @@ class Flow(Reads):
     def _turns(
         self, before: State, turn: Callable[[State], tuple[State | None, State | None]]
     ) -> State | None:
-        """Goes round until nothing changes, and once more to warn."""
+        """Visit a loop until nothing changes, and once more to warn."""
         was_silent, self.is_silent = self.is_silent, True
         self._left.append(None)
         start: State = before
@@ -232,7 +234,9 @@ class Flow(Reads):
         return join(after, self._left.pop())
 
     def leave(self, node: ast.Statement, state: State) -> None:
-        """What is known at `break` or `return` is known behind the loop or body; `exit`, `continue`."""
+        """Visit `break`, `return`, `exit` or `continue`: the state at a break or return joins that after the
+        loop or body.
+        """
         if isinstance(node, ast.Return):
             found: State | None = state
             if node.value is not None:
@@ -243,14 +247,14 @@ class Flow(Reads):
 
 
 def _directed(node: ast.Call, *directions: str) -> Iterator[tuple[ast.Expression, ast.Parameter]]:
-    """The arguments for the parameters of these directions."""
+    """Yield the arguments for parameters of these directions, with their parameters."""
     for argument in node.arguments:
         if argument.value is not None and argument.parameter and argument.parameter.direction in directions:
             yield argument.value, argument.parameter
 
 
 def _store(path: Path, kind: Type | None, value: ast.Expression, state: State) -> None:
-    """Says that a value is assigned, and what is known of the headers inside."""
+    """Record that a value is assigned, and what is known of the headers inside."""
     if isinstance(value, ast.Cast):
         return _store(path, kind, value.operand, state)
     before = state.clone()

@@ -1,4 +1,4 @@
-"""The parts of a syntax tree, whatever they are."""
+"""Traversal of syntax trees."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from v1model.frontend import ast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What the checker filled in: no parts, but types, values and declarations elsewhere.
+# Fields that the checker filled in: types, values and declarations elsewhere, no parts.
 _CHECKED = frozenset({"span", "type", "constant", "declaration", "inferred", "resolved", "parameter"})
 
 
 def walk(node: ast.Node) -> Iterator[ast.Node]:
-    """Yield the node and all nodes inside, in the order of the program, with its annotations left out."""
+    """Yield the node and all nodes inside in program order, without annotations."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -25,7 +25,7 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def parts(node: ast.Node) -> Iterator[ast.Node]:
-    """Yield the nodes that a node consists of; annotations are left out."""
+    """Yield the child nodes of a node, without annotations."""
     kind: Any = type(node)
     for name in _part_names(kind):
         yield from _nodes(getattr(node, name))

@@ -1,4 +1,4 @@
-"""Reading expressions: what is read before it is assigned, fields of headers that are not valid."""
+"""Flow analysis of expressions: reads of unassigned values, and fields of headers that are not valid."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _MESSAGES = {
 
 
 class Reads:
-    """Follows expressions through a State; `calls` has what calls do."""
+    """Visitor of expressions with a State; subclasses implement `call`."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
-        self.is_silent = False  # while the states of a parser are visited for the first time
+        self.is_silent = False  # until the analysis has converged
         self._warned: set[tuple[str, ast.Span]] = set()
 
     def warn(self, kind: str, message: str, span: ast.Span, hint: str = "") -> None:
-        """Warns, once of each kind at a place."""
+        """Warn, once of each kind at a place."""
         if not self.is_silent and (kind, span) not in self._warned:
             self._warned.add((kind, span))
             self.diagnostics.warn(kind, message, span, hint)
 
     def call(self, node: ast.Call, state: State) -> State | None:
-        """Follows a call; the flow of statements knows how."""
+        """Visit a call; the flow of statements implements it."""
         raise NotImplementedError
 
     def read(self, node: ast.Expression, state: State) -> State | None:
-        """Follows the evaluation of an expression; None if it does not end."""
+        """Visit the evaluation of an expression; return None if it does not end."""
         if isinstance(node, ast.Call):
             return self.call(node, state)
         if isinstance(node, ast.Binary) and node.operator in ("&&", "||"):
@@ -60,7 +60,7 @@ class Reads:
             self.warn("uninitialized-use", f"{shown(node)} {what}", node.span)
 
     def check_header(self, node: ast.Expression, state: State) -> None:
-        """Warns where a field of a header that is not valid is read or written."""
+        """Warn if a field of a header that is not valid is read or written."""
         if not isinstance(node, ast.Member) or not isinstance(node.base.type, RecordType):
             return
         header = path_of(node.base)
@@ -75,7 +75,7 @@ class Reads:
             self.warn("invalid-header", message.format(shown(node.base)), node.base.span, hint)
 
     def condition(self, node: ast.Expression, state: State) -> tuple[State | None, State | None]:
-        """Return what is known where a condition is true, and where it is not."""
+        """Return what is known where a condition is true, and where it is false."""
         match node:
             case ast.Unary(operator="!"):
                 is_true, is_false = self.condition(node.operand, state)
@@ -111,7 +111,7 @@ def _assumed(state: State, path: Path) -> tuple[State, State]:
 
 
 def path_of(node: ast.Expression) -> Path | None:
-    """Return the variable and fields that an expression names; None for what is nothing of that kind."""
+    """Return the variable and fields that an expression names, or None."""
     match node:
         case ast.Name(declaration=ast.VariableDeclaration() | ast.Parameter() as declaration):
             return None if isinstance(node.type, DeclaredType) else (declaration,)

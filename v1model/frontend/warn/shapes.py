@@ -1,4 +1,4 @@
-"""Values, calls and types that are probably not meant, each judged by itself."""
+"""Values, calls and types that are probably mistakes, each by itself."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from v1model.frontend.warn.nodes import walk
 if TYPE_CHECKING:
     from v1model.diagnostics import Diagnostics
 
-# Of a message: a brace that a backslash makes a character, or a place for a value.
+# In a message: a brace that a backslash makes a character, or a place for a value.
 PLACE = re.compile(r"\\([{}])|\{\}")
 
 
 def warn_shapes(declaration: ast.Declaration, diagnostics: Diagnostics) -> None:
-    """Warns of what is inside the declaration."""
+    """Warn about the nodes inside the declaration."""
     for node in walk(declaration):
         match node:
             case ast.Cast():
@@ -47,7 +47,7 @@ def warn_shapes(declaration: ast.Declaration, diagnostics: Diagnostics) -> None:
 
 
 def _conversion(node: ast.Cast, diagnostics: Diagnostics) -> None:
-    """A value that P4 converts by itself and that changes thereby. Casts that are written are meant."""
+    """Warn about an implicit conversion that changes the value; written casts are intended."""
     kind, value = node.type, node.operand.constant
     is_implicit = type(node.target) is ast.TypeRef
     if not is_implicit or not isinstance(kind, BitType) or not isinstance(node.operand.type, IntegerType):
@@ -85,7 +85,7 @@ def _texts(annotation: ast.Annotation) -> list[str]:
 
 
 def _bits_on_the_wire(node: ast.Call, diagnostics: Diagnostics) -> None:
-    """Headers that are extracted or emitted; others may be of any size."""
+    """Warn about headers that are extracted or emitted and are no whole bytes; others may have any size."""
     if node.kind != "extern_method" or not isinstance(node.declaration, ast.FunctionDeclaration):
         return
     if node.declaration.name not in ("extract", "emit") or not node.arguments or not node.arguments[0].value:
@@ -101,7 +101,7 @@ def _bits_on_the_wire(node: ast.Call, diagnostics: Diagnostics) -> None:
 
 
 def _places_of_message(node: ast.Call, diagnostics: Diagnostics) -> None:
-    """A log_msg whose text has more or fewer places {} than there are values."""
+    """Warn about a log_msg whose text has more or fewer places {} than there are values."""
     if node.kind != "extern_function" or node.declaration is None or node.declaration.name != "log_msg":
         return
     text, *values = [argument.value for argument in node.arguments]
@@ -115,14 +115,14 @@ def _places_of_message(node: ast.Call, diagnostics: Diagnostics) -> None:
 
 
 def _values_of(kind: Type | None) -> int:
-    """How many places the data of a message fills: a list or struct one for each of its parts."""
+    """Return how many places a message's data fills; a list or struct fills one for each of its parts."""
     if isinstance(kind, TupleType):
         return len(kind.elements)
     return len(kind.fields) if isinstance(kind, RecordType) and kind.kind == "struct" else 1
 
 
 def _cases(node: ast.Select, diagnostics: Diagnostics) -> None:
-    """Cases behind one that takes all, repeated ones, and ranges that hold nothing."""
+    """Warn about unreachable and repeated cases, and ranges that hold nothing."""
     seen: set[tuple[object, ...]] = set()
     takes_all = False
     for case in node.cases:

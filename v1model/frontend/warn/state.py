@@ -1,4 +1,4 @@
-"""What is known at a place of a program: which headers are valid, which variables may not be assigned."""
+"""Knowledge at a place of a program: which headers are valid, which variables may be unassigned."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Path = tuple[ast.Declaration | str, ...]
-"""A variable or parameter, and the names of fields behind it."""
+"""Variable or parameter, followed by names of fields."""
 
-MAX_LEAVES = 1024  # of a variable; larger ones are not followed
+MAX_LEAVES = 1024  # of a variable; larger ones are not analysed
 
 
 class Validity(Enum):
-    """Of a header. Where nothing is known there is no entry; what an `if` asked is only assumed."""
+    """Validity of a header; unknown ones have no entry.
+
+    The result of an isValid() in an `if` is only assumed.
+    """
 
     VALID = "valid"
     INVALID = "invalid"
@@ -31,7 +34,7 @@ class Validity(Enum):
 
 @dataclass
 class State:
-    """`validity` of headers, and `unset`: what may not be assigned, each number by itself."""
+    """`validity` of headers, and `unset`, the single values that may be unassigned."""
 
     validity: dict[Path, Validity] = field(default_factory=dict)
     unset: set[Path] = field(default_factory=set)
@@ -40,7 +43,7 @@ class State:
         return State(dict(self.validity), set(self.unset))
 
     def declare_unset(self, path: Path, kind: Type) -> None:
-        """Says that nothing inside is assigned, and that no header inside is valid."""
+        """Record that nothing inside is assigned, and that no header inside is valid."""
         found = list(islice(_leaves(path, kind), MAX_LEAVES + 1))
         if len(found) > MAX_LEAVES:
             return
@@ -51,26 +54,26 @@ class State:
                 self.unset.add(leaf)
 
     def assign(self, path: Path) -> None:
-        """Says that all inside is assigned; of headers inside nothing is known."""
+        """Record that everything inside is assigned; nothing is known of headers inside."""
         self.unset = {other for other in self.unset if not _is_inside(other, path)}
         self.validity = {
             other: known for other, known in self.validity.items() if not _is_inside(other, path)
         }
 
     def copy(self, source: Path, target: Path, before: State) -> None:
-        """Says of `target`, and of what is inside, what was known of `source` before."""
+        """Record for `target`, and all inside, what was known of `source` before."""
         self.assign(target)
         for other, known in before.validity.items():
             if _is_inside(other, source):
                 self.validity[(*target, *other[len(source) :])] = known
 
     def unset_inside(self, path: Path) -> set[Path]:
-        """Return what of a value, or of what holds it, may not be assigned."""
+        """Return the parts of a value, and what contains it, that may be unassigned."""
         return {other for other in self.unset if _is_inside(other, path) or _is_inside(path, other)}
 
 
 def join(one: State | None, other: State | None) -> State | None:
-    """Return what is known where two ways meet; None is a way that nothing takes."""
+    """Return what is known where two ways join; None is a way that no packet takes."""
     if one is None or other is None:
         return one.clone() if one is not None else other and other.clone()
     validity = {}
@@ -98,7 +101,7 @@ def _is_inside(path: Path, outer: Path) -> bool:
 
 
 def _leaves(path: Path, kind: Type) -> Iterator[tuple[Path, bool]]:
-    """The numbers and headers that a value consists of, each with whether it is a header; no unions."""
+    """Yield the values and headers that a value consists of, each with whether it is a header; no unions."""
     match kind:
         case RecordType(kind="header"):
             yield path, True

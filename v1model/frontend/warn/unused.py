@@ -29,7 +29,7 @@ _WATCHED = (
 
 
 def warn_unused(declaration: ast.Declaration, used: set[ast.Declaration], diagnostics: Diagnostics) -> None:
-    """Warns of the declaration and those inside; `used` are all whose names stand somewhere."""
+    """Warn about the declaration and those inside that are unused; `used` has all whose names are used."""
     for node in walk(declaration):
         match node:
             case (

@@ -32,7 +32,8 @@ Facts = tuple[int, int, int, float, Key | None, bool]
 
 
 class Core(Protocol):
-    """What is remembered of blocks, which of them are wanted, and the pool by that."""
+    """State of the policy for each access: what is remembered of blocks, which are wanted, and what the pool
+    holds."""
 
     def __contains__(self, key: object) -> bool: ...
 
@@ -55,14 +56,13 @@ class Core(Protocol):
         it are wanted."""
 
     def resize(self, blocks: int, slots: int, /) -> None:
-        """From now on there is room for so many; what is worth least beyond that is not wanted any more.
-        ValueError."""
+        """Set the capacity. The blocks of least worth beyond it are wanted no longer. Raises ValueError."""
 
     def end_tick(self) -> int:
         """Let the clock go on by a tick; return how often any block was asked for again, ever."""
 
     def set_worths(self, seconds: list[float], steps: list[int], /) -> None:
-        """What a hit saves by place, as Worth has it."""
+        """Set what a hit saves by place, as Worth has it."""
 
     def refresh(self, ticks: float, learner: Learner) -> None:
         """Put to use what was learned in so many ticks."""
@@ -71,17 +71,20 @@ class Core(Protocol):
         """Record that a block enters the pool."""
 
     def leave(self, key: Key, /) -> None:
-        """A block leaves the pool; KeyError."""
+        """Take a block out of the pool; raises KeyError."""
 
     def least(self, most: int, /) -> list[Key]:
-        """So many blocks of the pool at most, in the order in which they leave: first what is not wanted, and
-        of equals what was asked for, or given up, longest ago."""
+        """Return at most so many blocks of the pool, in the order in which they leave.
+
+        Blocks that are not wanted leave first; among equals, the one that was asked for, or given up, longest
+        ago.
+        """
 
     def is_wanted(self, key: Key, /) -> bool:
         """Return whether a block is among those that the pool should have."""
 
     def chance(self, key: Key, /) -> float | None:
-        """How likely a block is to be asked for again; None if it is not remembered."""
+        """Return the probability that a block is asked for again; None if it is not remembered."""
 
     def facts(self, key: Key, /) -> Facts | None:
         """Return what is known of a block; None if it is not remembered."""
@@ -90,12 +93,13 @@ class Core(Protocol):
         """Return the lowest value among what is wanted; None where there is room."""
 
     def known(self) -> int:
-        """Blocks that are remembered."""
+        """Return the number of blocks that are remembered."""
 
 
 MakeCore = Callable[[int, int, int, float, bool], Core]
-"""From blocks, slots (0: nobody counts them), blocks to be remembered, by how much a newcomer must be worth
-more than what it displaces, and whether only prefixes are of use."""
+"""Function that makes a core. Its arguments: blocks; slots (0: nobody counts them); blocks to be remembered;
+by how much a newcomer must be worth more than the block that it displaces; whether only prefixes are of use.
+"""
 
 
 def load(path: Path) -> MakeCore:
