@@ -25,7 +25,7 @@ from sglang.srt.mem_cache.hicache_storage import (
 )
 
 from engines.numbers import holds_numbers
-from engines.sglang.names import begin_naming, check_answers
+from engines.sglang.names import begin_naming, check_answers, had_storage
 from engines.sglang.weight_changes import listen
 from engines.versions import check_names, warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -58,7 +58,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._naming: Future[str] | None = None
         self._name: str | None = self._own_name
         self._is_left = False
-        """Whether nothing is kept or found, as the server's weights have changed."""
+        """Whether nothing is kept or found, as SGLang's own cache may hold KV of former weights."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
         """Name the pages by the memory that SGLang says they come from; from now on others know the name.
@@ -69,12 +69,14 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         super().register_mem_pool_host(mem_pool_host)
         check_answers()
         _check_pages(mem_pool_host)
+        self._name, self._naming = None, begin_naming(mem_pool_host)
+        if not had_storage():  # whether weights have changed since the cache was empty, nobody noticed
+            self.weights_changed()
         try:
             listen(self)
         except KeySpaceError as error:
+            self._name = self._own_name
             self._say_why(error)
-            return
-        self._name, self._naming = None, begin_naming(mem_pool_host)
 
     def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
         """Raise ConfigError for another pool of host memory beside that of the KV: its pages are not kept.
@@ -90,8 +92,17 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def weights_changed(self) -> None:
         """Handle a change of the server's weights: what its memory holds may be of the former ones."""
         if not self._is_left:
-            _log.warning("The pool is left until SGLang clears its storage backend: its weights change.")
+            _log.warning(
+                "The pool is left until SGLang flushes its cache: its weights change, or may have changed."
+            )
         self._is_left = True
+
+    def cache_emptied(self) -> None:
+        """Share again: SGLang's cache is empty, so pages from now on are of the present weights."""
+        if self._is_left:
+            self.clear()
+            self._is_left = False
+            _log.warning("Pages have a new name: from now on no other SGLang server shares them.")
 
     def get(
         self, key: str, target_location: torch.Tensor | None = None, target_sizes: Any = None
@@ -148,7 +159,6 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def clear(self) -> None:
         """Find nothing of what was kept before: from now on pages are shared with no other server."""
         self._own_name = self._name = secrets.token_hex(16)
-        self._is_left = False
 
     def get_stats(self) -> None:
         """Return nothing: SGLang asks for its own kind of object here. The pool's counters are in

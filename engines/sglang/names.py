@@ -80,7 +80,7 @@ def begin_naming(pool: Any) -> Future[str]:
 
     It raises KeySpaceError, with the reason, if it is not certain what the pages hold.
     """
-    is_from_the_start = _has_storage()
+    is_from_the_start = had_storage()
     return in_background(lambda: _name(pool, is_from_the_start))
 
 
@@ -97,8 +97,8 @@ def check_answers() -> None:
             )
 
 
-def _has_storage() -> bool:
-    """Return whether the server's options name a storage backend, as they do before it is made."""
+def had_storage() -> bool:
+    """Return whether the server has had a storage backend from its start on."""
     try:
         return bool(_options().get("hicache_storage_backend"))
     except KeySpaceError:
@@ -222,13 +222,14 @@ def _is_harmless(name: str) -> bool:
 
 
 def _options() -> dict[str, Any]:
-    """Return the server's options by name."""
+    """Return the server's options by name, with what SGLang chose for those that the user did not give."""
     try:
         from sglang.srt.runtime_context import get_server_args
 
         given = get_server_args()
         names = getattr(given, "__struct_fields__", None) or list(vars(given))
         options = {name: getattr(given, name) for name in names}
+        options |= given.resolved_dict()
     except Exception as error:  # of any kind: which one differs between versions of SGLang
         raise KeySpaceError(f"SGLang does not say the options of its server: {error}") from None
     if not isinstance(options.get("model_path"), str):

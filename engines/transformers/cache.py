@@ -13,7 +13,7 @@ from transformers.cache_utils import DynamicLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.model_configuration import ROPES_OF_LENGTH, rope_types
-from engines.numbers import holds_numbers
+from engines.numbers import holds_numbers, shortened_products
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -78,6 +78,7 @@ def _settings(model: PreTrainedModel) -> str:
     given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
     said += [transformers.__version__, torch.__version__, model.device.type, _masked_token(model)]
+    said += shortened_products()
     return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
@@ -211,14 +212,19 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
     without a mask or positions of one's own, which it does not say afterwards.
     Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, offloaded,
-    in another type than the model's, with other heads than its configuration says, or with layers of
-    different lengths.
+    in another type than the model's, with other heads than its configuration says, with layers of different
+    lengths, or with more tokens than are given.
     """
     size = pool.space.block_tokens
     length = min(len(tokens), cache.get_seq_length())
     if length < size:
         return 0
     _check_computed(cache, pool.space)
+    if cache.get_seq_length() > len(tokens):  # transformers adds a prompt to what a cache holds already
+        raise KeySpaceError(
+            f"the cache holds {cache.get_seq_length()} tokens, and {len(tokens)} were given: it was computed "
+            "from more than these, so give all, or begin with a new cache"
+        )
     keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
     blocks = []
     for number, block in enumerate(pool.blocks.references(keys, 0)):

@@ -26,6 +26,7 @@ from vllm import envs
 from vllm.platforms import current_platform
 
 from engines.model_configuration import rope_types
+from engines.numbers import shortened_products
 from engines.paths import is_path
 from engines.software import library_environment, plugins, versions, without_name
 from engines.vllm.own_code import PLUGINS, is_known, own_code
@@ -164,6 +165,8 @@ def resolve(config: VllmConfig, kv_cache: KVCacheConfig) -> Resolved:
     given = {"config": config, "kv_cache": groups, "software": _software(), "environment": _environment()}
     if getattr(config.parallel_config, "enable_expert_parallel", False):
         given["ranks of experts"] = config.parallel_config.data_parallel_size  # they may exchange fewer bits
+    if shortened := shortened_products():
+        given["products"] = shortened
     for name, value in given.items():
         walk.visit(name, value, 0)
     if getattr(config.cache_config, "calculate_kv_scales", False):  # of vLLM before 0.32

@@ -157,7 +157,7 @@ class Network:
             receiver(_address(source), [self._payload(frame) for frame in run])
 
     def _payload(self, frame: bytes) -> Buffer:
-        """Return the payload: bytes with the compiled core, else a view, as `hostlib.transport.endpoint` does."""
+        """Return the payload as a socket gives it: bytes with the compiled core, else a view."""
         self._delivered(frame)
         length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
         whole = memoryview(frame) if self._views else frame

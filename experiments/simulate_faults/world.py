@@ -198,7 +198,7 @@ class World:
         return self.is_behind(node) and own in self._epochs_of_homes(node, key)
 
     def _epochs_of_homes(self, node: int, key: bytes) -> list[int | None]:
-        """Return the epoch of each home's list, of those that a node asks for a key; None for one that is off."""
+        """Return the epoch of the list of each home that a node asks for a key; None for one that is off."""
         epochs = {store.address: store.node.members.epoch for store in self.stores if store.node is not None}
         return [epochs.get(home.address) for home in self.clients[node].members.homes(key)]
 

@@ -94,6 +94,17 @@ def digest(config: VllmConfig, kv_cache: KVCacheConfig | None = None) -> str:
     return resolve(config, kv_cache or cache()).digest
 
 
+def test_products_of_shortened_numbers_count(plain: VllmConfig) -> None:
+    """As under TF32: torch shortens float32 numbers before it multiplies them, in the whole process."""
+    exact = digest(plain)
+    try:
+        torch.set_float32_matmul_precision("high")
+        assert digest(plain) != exact
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert digest(plain) == exact
+
+
 @pytest.mark.parametrize(
     "options",
     [

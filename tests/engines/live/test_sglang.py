@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -414,6 +414,23 @@ def test_a_server_finds_what_its_like_has_stored_and_nobody_else(
     assert not found(clears=True)
 
 
+def test_what_sglang_chooses_itself_is_among_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its attention, which depends on the CPU: SGLang writes it beside what the user said."""
+    from sglang.srt import runtime_context
+
+    from engines.sglang import names
+
+    class Given:
+        def __init__(self) -> None:
+            self.model_path, self.attention_backend = "a/model", None
+
+        def resolved_dict(self) -> dict[str, object]:
+            return {"model_path": "a/model", "attention_backend": "torch_native"}
+
+    monkeypatch.setattr(runtime_context, "get_server_args", Given)
+    assert names._options() == {"model_path": "a/model", "attention_backend": "torch_native"}
+
+
 def test_sglang_says_the_options_of_its_server_or_pages_have_no_name() -> None:
     from engines.sglang.names import begin_naming
 
@@ -421,50 +438,150 @@ def test_sglang_says_the_options_of_its_server_or_pages_have_no_name() -> None:
         begin_naming(HostPool()).result(60)
 
 
+class ServerInPlace:
+    """SGLang's classes that change weights and empty its cache, whose modules need a GPU's packages."""
+
+    def update_weights_from_disk(self, path: str) -> str:
+        return path
+
+    def end_weight_update(self) -> None:
+        """SGLang computes the last form of new weights."""
+
+    def resume_memory_occupation(self, request: Any) -> None:
+        """The memory that weights or KV had is back, with anything in it."""
+
+    def reset(self) -> None:
+        """SGLang's cache is empty."""
+
+
 @pytest.fixture
-def updater(monkeypatch: pytest.MonkeyPatch) -> object:
-    """In place of SGLang's class that changes weights, whose module needs a GPU's packages."""
+def server(monkeypatch: pytest.MonkeyPatch) -> ServerInPlace:
     from engines.sglang import weight_changes
 
-    class WeightUpdater:
-        def update_weights_from_disk(self, path: str) -> str:
-            return path
+    class Server(ServerInPlace):
+        """A class of its own for each test, as its methods are wrapped."""
 
-    module = ModuleType("weight updater")
-    module.WeightUpdater = WeightUpdater  # type: ignore[attr-defined]
-    (name, *_) = weight_changes.UPDATERS
-    monkeypatch.setitem(sys.modules, name, module)
-    return WeightUpdater()
+    monkeypatch.setattr(weight_changes, "_history", weight_changes._History())
+    for module, name in {**weight_changes.UPDATERS, **weight_changes.CACHES}.items():
+        in_place = ModuleType(module)
+        setattr(in_place, name, Server)
+        monkeypatch.setitem(sys.modules, module, in_place)
+    return Server()
 
 
-def test_a_server_whose_weights_change_leaves_the_pool_until_it_is_cleared(
-    pool_settings: dict[str, object], updater: Any, options: dict[str, object]
+def test_a_server_whose_weights_change_leaves_the_pool_until_its_cache_is_flushed(
+    pool_settings: dict[str, object], server: Any, options: dict[str, object]
 ) -> None:
+    """Clearing the storage is not enough: SGLang may still write pages there that are of former weights."""
     storage = backend(pool_settings)
     try:
         storage.register_mem_pool_host(HostPool())
         storage._naming.exception(60)
         page, target = torch.randn(PAGE), torch.zeros(PAGE)
         assert storage.set("a", page)
-        assert updater.update_weights_from_disk("there") == "there"
+        assert server.update_weights_from_disk("there") == "there"
+        for clears in (False, True):
+            if clears:
+                storage.clear()
+            assert not storage.exists("a")
+            assert storage.get("a", target) is None
+            assert not storage.set("b", page)
+        server.reset()
         assert not storage.exists("a")
-        assert storage.get("a", target) is None
-        assert not storage.set("b", page)
-        storage.clear()
-        assert not storage.exists("a")
+        assert not storage.exists("b")
         assert storage.set("b", page)
         assert storage.exists("b")
+        server.end_weight_update()
+        assert not storage.exists("b")
     finally:
         storage.close()
 
 
-@pytest.mark.parametrize("clears", [False, True])
+@pytest.mark.parametrize("flushes", [False, True])
+def test_a_backend_that_takes_anothers_place_knows_that_weights_have_changed(
+    pool_settings: dict[str, object], server: Any, options: dict[str, object], *, flushes: bool
+) -> None:
+    """As when SGLang's operator detaches it and attaches it again. The server's options still name it."""
+
+    def attach() -> Any:
+        storage = backend(pool_settings)
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        return storage
+
+    before = attach()
+    assert before.set("a", torch.randn(PAGE))
+    before.close()
+    server.update_weights_from_disk("there")
+    if flushes:
+        server.reset()
+    storage = attach()
+    try:
+        assert not storage.exists("a")
+        assert storage.set("b", torch.randn(PAGE)) == flushes
+        assert storage.exists("b") == flushes
+    finally:
+        storage.close()
+
+
+def test_a_backend_of_a_server_that_had_none_waits_for_an_empty_cache(
+    pool_settings: dict[str, object], server: Any, options: dict[str, object]
+) -> None:
+    """What SGLang's cache holds may be of weights that it had before."""
+    options["hicache_storage_backend"] = None
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        assert not storage.set("a", torch.randn(PAGE))
+        server.reset()
+        assert storage.set("a", torch.randn(PAGE))
+    finally:
+        storage.close()
+
+
+@pytest.mark.parametrize(
+    ("tags", "are_other"), [(None, True), ([], True), (["weights"], True), (["kv_cache"], False)]
+)
+def test_weights_whose_memory_was_given_back_are_others(
+    pool_settings: dict[str, object],
+    server: Any,
+    options: dict[str, object],
+    tags: list[str] | None,
+    *,
+    are_other: bool,
+) -> None:
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        assert storage.set("a", torch.randn(PAGE))
+        server.resume_memory_occupation(SimpleNamespace(tags=tags))
+        assert storage.exists("a") != are_other
+    finally:
+        storage.close()
+
+
+def test_a_flush_leaves_what_the_same_weights_have_stored(
+    pool_settings: dict[str, object], server: Any, options: dict[str, object]
+) -> None:
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        assert storage.set("a", torch.randn(PAGE))
+        server.reset()
+        assert storage.exists("a")
+    finally:
+        storage.close()
+
+
+@pytest.mark.parametrize("flushes", [False, True])
 def test_pages_that_are_on_their_way_while_weights_change_are_not_used(
     pool_settings: dict[str, object],
-    updater: Any,
+    server: Any,
     options: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
-    clears: bool,
+    flushes: bool,
 ) -> None:
     storage = backend(pool_settings)
     try:
@@ -474,9 +591,9 @@ def test_pages_that_are_on_their_way_while_weights_change_are_not_used(
         load = storage._pool.load
 
         def load_slowly(items: Any) -> list[bool]:
-            updater.update_weights_from_disk("there")
-            if clears:
-                storage.clear()
+            server.update_weights_from_disk("there")
+            if flushes:
+                server.reset()
             arrived: list[bool] = load(items)
             return arrived
 
@@ -509,7 +626,12 @@ def test_sglang_has_the_classes_that_change_weights() -> None:
     from engines.sglang import weight_changes
 
     root = Path(sys.modules["sglang"].__path__[0]).parent
-    for module, name in weight_changes.UPDATERS.items():
-        source = root.joinpath(*module.split(".")).with_suffix(".py").read_text()
-        assert f"class {name}" in source
-        assert any(f"def {method}(" in source for method in weight_changes.METHODS)
+    watched = (
+        (weight_changes.UPDATERS, weight_changes.METHODS),
+        (weight_changes.CACHES, (weight_changes.RESET,)),
+    )
+    for classes, methods in watched:
+        for module, name in classes.items():
+            source = root.joinpath(*module.split(".")).with_suffix(".py").read_text()
+            assert f"class {name}" in source
+            assert any(f"def {method}(" in source for method in methods)

@@ -291,6 +291,41 @@ def test_a_cache_of_a_forward_pass_that_ended_between_two_layers_is_not_stored(
         pool.close()
 
 
+def test_products_of_shortened_numbers_have_another_name() -> None:
+    """As under TF32: torch shortens float32 numbers before it multiplies them, in the whole process."""
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    plain = keys(cache.kv_space(model, "tiny"))
+    try:
+        torch.set_float32_matmul_precision("high")
+        shortened = keys(cache.kv_space(model, "tiny"))
+        torch.set_float32_matmul_precision("highest")
+        assert keys(cache.kv_space(model, "tiny")) == plain != shortened
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_cache_that_holds_more_than_the_given_tokens_is_not_stored(
+    pool_settings: dict[str, object], other: bool
+) -> None:
+    """As where `generate` gets a shorter prompt with a cache that it has filled before.
+
+    transformers adds a part of the prompt to what the cache holds.
+    """
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "tiny", BLOCK_TOKENS))
+    kept, first = DynamicCache(config=model.config), torch.randint(2, 128, (1, 3 * BLOCK_TOKENS))
+    second = torch.randint(2, 128, (1, 40)) if other else first[:, :40]
+    try:
+        for prompt in (first, second):
+            said = model.generate(prompt, past_key_values=kept, max_new_tokens=2, min_new_tokens=2)
+        assert kept.get_seq_length() > said.shape[1]
+        with pytest.raises(KeySpaceError, match="holds 81 tokens, and 42 were given"):
+            cache.store(pool, said[0].tolist(), kept)
+    finally:
+        pool.close()
+
+
 def test_a_model_that_forgets_tokens_is_refused() -> None:
     model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16)).eval()
     with pytest.raises(KeySpaceError, match="not those with DynamicSlidingWindowLayer"):
