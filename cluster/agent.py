@@ -71,8 +71,8 @@ class Agent:
             result = do(**given)
         except _REFUSED as error:
             if number is not None:
-                said = str(error) if not isinstance(error, KeyError) else f"there is no {error}"
-                self._outgoing.send({"number": number, "refused": said})
+                reason = str(error) if not isinstance(error, KeyError) else f"there is no {error}"
+                self._outgoing.send({"number": number, "refused": reason})
             return
         if number is not None:
             self._outgoing.send({"number": number, "result": result})
@@ -240,31 +240,31 @@ class Agent:
 def main() -> int:
     """Answer until the run ends; returns the exit code."""
     outgoing = Outgoing(_own_stdout())
-    heard = _Heard()
+    silence_timeout = _SilenceTimeout()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _leave)
+        signal.signal(number, _stop)
     complete_path()
     with (
-        contextlib.suppress(MessageError, OSError, ValueError, _Left),
+        contextlib.suppress(MessageError, OSError, ValueError, _Stopped),
         _checkout_in_use(),
-        heard,
+        silence_timeout,
         Agent(outgoing) as agent,
     ):
         for message in incoming(sys.stdin.buffer):
-            with heard.busy():
+            with silence_timeout.busy():
                 agent.answer(message)
     return 0
 
 
-class _Left(BaseException):
+class _Stopped(BaseException):
     """Raised in the agent by a signal that asks it to end."""
 
 
-def _leave(*_: object) -> None:
-    raise _Left
+def _stop(*_: object) -> None:
+    raise _Stopped
 
 
-class _Heard:
+class _SilenceTimeout:
     """Watchdog that ends this process with a signal to its main thread if the run is silent for too long."""
 
     def __init__(self) -> None:

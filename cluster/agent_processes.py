@@ -11,7 +11,7 @@ from typing import IO, Final
 from cluster.messages import CHUNK_BYTES, Outgoing, to_bytes, to_text
 from topologies.process import Process
 
-LOOK_S: Final = 0.1
+POLL_S: Final = 0.1
 """Seconds between two looks at which processes have ended."""
 _OUT, _ERR = "out", "err"
 
@@ -71,7 +71,7 @@ class AgentProcesses:
 
     def _listen(self) -> None:
         while not self._done.is_set():
-            self._selector.select(LOOK_S)  # waits even when empty; notices what is registered meanwhile
+            self._selector.select(POLL_S)  # waits even when empty; notices what is registered meanwhile
             with self._lock:
                 ready = self._selector.select(0)
             for key, _ in ready:

@@ -27,7 +27,7 @@ INDEX_VARIABLES: Final = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
 """Variables that say where Python packages come from."""
-MADE: Final = ("build", "results", "__pycache__", "node_modules")
+GENERATED_FOLDERS: Final = ("build", "results", "__pycache__", "node_modules")
 """Folders that are no part of a checkout, besides `.git` and virtual environments."""
 _UNPACK: Final = """
 set -e
@@ -63,20 +63,26 @@ def files_of(checkout: Path) -> tuple[str, ...]:
         names = {name for name in listed.stdout.decode().split("\0") if name}
     else:
         names = set(_walked(checkout))
-    return tuple(sorted(name for name in names if os.path.lexists(checkout / name) and not _is_made(name)))
+    return tuple(
+        sorted(name for name in names if os.path.lexists(checkout / name) and not _is_generated(name))
+    )
 
 
 def _walked(checkout: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(checkout):
-        folders[:] = [name for name in folders if name not in MADE and name != ".git" and "venv" not in name]
+        folders[:] = [
+            name
+            for name in folders
+            if name not in GENERATED_FOLDERS and name != ".git" and "venv" not in name
+        ]
         paths = [Path(folder) / name for name in names]
         paths += [path for name in folders if (path := Path(folder) / name).is_symlink()]
         yield from (str(path.relative_to(checkout)) for path in paths)
 
 
-def _is_made(name: str) -> bool:
+def _is_generated(name: str) -> bool:
     first = name.split("/")[0]
-    return first in MADE or first.startswith(".venv")
+    return first in GENERATED_FOLDERS or first.startswith(".venv")
 
 
 @cache
@@ -121,5 +127,5 @@ def _carry_out(server: Server, command: list[str], given: bytes, timeout_s: floa
     except subprocess.TimeoutExpired:
         raise ServerError(f"server {server.name}: {problem}: it took longer than {timeout_s:g} s") from None
     if done.returncode:
-        said = (done.stderr + done.stdout).decode(errors="replace").strip()
-        raise ServerError(f"server {server.name}: {problem}: {said[-500:]}")
+        output = (done.stderr + done.stdout).decode(errors="replace").strip()
+        raise ServerError(f"server {server.name}: {problem}: {output[-500:]}")

@@ -47,8 +47,8 @@ def shift_capture(path: Path, by_s: float) -> None:
         return
     by_ns, at = round(by_s * 1e9), _PCAP_HEADER.size
     while at + _PCAP_RECORD.size <= len(data):
-        seconds, nanoseconds, kept, length = _PCAP_RECORD.unpack_from(data, at)
+        seconds, nanoseconds, captured, length = _PCAP_RECORD.unpack_from(data, at)
         moved = divmod(seconds * 1_000_000_000 + nanoseconds + by_ns, 1_000_000_000)
-        _PCAP_RECORD.pack_into(data, at, *moved, kept, length)
-        at += _PCAP_RECORD.size + kept
+        _PCAP_RECORD.pack_into(data, at, *moved, captured, length)
+        at += _PCAP_RECORD.size + captured
     path.write_bytes(data)

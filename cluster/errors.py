@@ -14,13 +14,13 @@ class ServerError(ExperimentError):
 class ServerLostError(ServerError):
     """A server's connection ended while a network was on it."""
 
-    def __init__(self, server: str, said: str) -> None:
-        self.server, self.said = server, said
+    def __init__(self, server: str, reason: str) -> None:
+        self.server, self.reason = server, reason
         super().__init__(
-            f"server {server} was lost: its connection ended ({said}). The run was ended on the other "
+            f"server {server} was lost: its connection ended ({reason}). The run was ended on the other "
             "servers, too; nothing of it is left there"
         )
 
     def summary(self) -> dict[str, Any]:
         """Return the error as summary.json has it."""
-        return {"server": self.server, "how": "was lost", "last_lines": [self.said]}
+        return {"server": self.server, "how": "was lost", "last_lines": [self.reason]}

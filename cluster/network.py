@@ -33,14 +33,14 @@ from topologies.engines import Artifacts, Engine
 from topologies.errors import EngineError
 from topologies.part import MAX_NETWORK_ID
 from topologies.process import Process, end_process, end_processes
-from topologies.remains import Remains
+from topologies.run_records import RunRecord
 from topologies.running import RunningNetwork
-from topologies.shaping import USUAL_MTU_BYTES
+from topologies.shaping import DEFAULT_MTU_BYTES
 
 START_TIMEOUT_S: Final = 60.0
 BUILD_TIMEOUT_S: Final = 600.0
 """Seconds within which a server builds its part: hundreds of hosts on a slow one take minutes."""
-_LOOK_S: Final = 0.05
+_POLL_S: Final = 0.05
 _GUARD: Final = ("setpriv", "--pdeathsig", "TERM", "--")
 _CERTIFICATES: Final = ("ca.crt", "server.crt", "server.key")
 """Files that switches need, as `make_certificates` names them."""
@@ -58,7 +58,7 @@ class ClusterNetwork(RunningNetwork):
         engine: Engine,
         delay_ms: float = 0.0,
         queue_packets: int | None = None,
-        mtu_bytes: int = USUAL_MTU_BYTES,
+        mtu_bytes: int = DEFAULT_MTU_BYTES,
     ) -> None:
         """Build nothing yet. `servers` are those of the placement, as `cluster.preflight` found them.
 
@@ -86,7 +86,7 @@ class ClusterNetwork(RunningNetwork):
             stack.callback(self._stack.close)
             enter = self._stack.enter_context
             self.directory = Path(enter(tempfile.TemporaryDirectory(prefix="weir-")))
-            self._remains = enter(Remains(self.directory)) if os.geteuid() == 0 else None
+            self._run_record = enter(RunRecord(self.directory)) if os.geteuid() == 0 else None
             self.certificates = make_certificates(self.directory)
             self._agents = enter(Agents(self._found, self.directory))
             self.compare_clocks()
@@ -121,8 +121,8 @@ class ClusterNetwork(RunningNetwork):
     def popen_here(self, command: Sequence[str], **options: Any) -> Process:
         """Start a process that belongs to the network but to no host, on this machine."""
         process = subprocess.Popen([*_GUARD, *command], start_new_session=True, **options)
-        if self._remains is not None:
-            self._remains.add_process(process.pid)
+        if self._run_record is not None:
+            self._run_record.add_process(process.pid)
         self._own(process)
         return process
 
@@ -276,12 +276,12 @@ class ClusterNetwork(RunningNetwork):
         deadline_s = time.monotonic() + START_TIMEOUT_S
         while not all(socket.exists() for socket in sockets):
             if process.poll() is not None or time.monotonic() > deadline_s:
-                said = (self.directory / f"ssh-{name}.log").read_text(errors="replace").strip()[-500:]
+                output = (self.directory / f"ssh-{name}.log").read_text(errors="replace").strip()[-500:]
                 raise ServerError(
-                    f"server {name} does not let its switches' sockets be reached ({said}): allow "
+                    f"server {name} does not let its switches' sockets be reached ({output}): allow "
                     "AllowStreamLocalForwarding in its sshd_config"
                 )
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def _switch_command(self, switch: str) -> list[str]:
         folder = self._folders[self.placement.server_of[switch]]
@@ -298,11 +298,11 @@ class ClusterNetwork(RunningNetwork):
         while time.monotonic() < deadline_s and process.poll() is None:
             if session.ask("accepts", path=f"{switch}.sock"):
                 return
-            time.sleep(_LOOK_S)
-        said = self.switch_log(switch).read_text(errors="replace")[-2000:].strip()
+            time.sleep(_POLL_S)
+        output = self.switch_log(switch).read_text(errors="replace")[-2000:].strip()
         raise EngineError(
             f"switch {switch} ({self.engine.name}) on server {session.server} did not start:\n"
-            f"{said or '(it said nothing)'}"
+            f"{output or '(it said nothing)'}"
         )
 
     def _put(self, session: Session, path: Path) -> None:

@@ -29,7 +29,7 @@ This = TypeVar("This")
 Result = TypeVar("Result")
 
 
-def look_at(servers: Sequence[Server], say: Callable[[str], None] = lambda text: None) -> list[Found]:
+def inspect_servers(servers: Sequence[Server], say: Callable[[str], None] = lambda text: None) -> list[Found]:
     """Probe all servers at once, copy the checkout to those that have another, and set it up.
 
     `say` gets a sentence before each step that takes long. Raises ServerError with a sentence for each server
@@ -75,8 +75,8 @@ def _probed(server: Server) -> Found:
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
-            said, clock = _answers(process, json.dumps(request).encode() + b"\n")
-            return _found(server, said, clock)
+            answer, clock = _answers(process, json.dumps(request).encode() + b"\n")
+            return _found(server, answer, clock)
         except (OSError, ValueError, KeyError, TypeError):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(ENDS_WITHIN_S)  # its exit code says more than the lack of an answer
@@ -101,8 +101,8 @@ def _answers(process: subprocess.Popen[bytes], request: bytes) -> tuple[dict[str
     with _ended_after(process, PROBE_TIMEOUT_S):
         stdin.write(request)
         stdin.flush()
-        said: dict[str, Any] = json.loads(stdout.readline(MAX_ANSWER_BYTES))
-        return said, estimate(time_there, time.time, CLOCK_QUESTIONS)
+        answer: dict[str, Any] = json.loads(stdout.readline(MAX_ANSWER_BYTES))
+        return answer, estimate(time_there, time.time, CLOCK_QUESTIONS)
 
 
 @contextmanager
@@ -117,20 +117,20 @@ def _ended_after(process: subprocess.Popen[bytes], seconds: float) -> Iterator[N
         timer.cancel()
 
 
-def _found(server: Server, said: dict[str, Any], clock: Offset) -> Found:
+def _found(server: Server, answer: dict[str, Any], clock: Offset) -> Found:
     return Found(
         server=server,
-        is_root=bool(said["is_root"]),
-        user=str(said["user"]),
-        python=tuple(int(part) for part in said["python"]),
-        cores=float(said["cores"]),
-        free_bytes=int(said["free_bytes"]),
-        has_mininet=bool(said["has_mininet"]),
-        folder=str(said["folder"]),
-        exists=bool(said["exists"]),
-        has_environment=bool(said["has_environment"]),
-        digest=said["digest"],
-        address=str(said["address"]),
+        is_root=bool(answer["is_root"]),
+        user=str(answer["user"]),
+        python=tuple(int(part) for part in answer["python"]),
+        cores=float(answer["cores"]),
+        free_bytes=int(answer["free_bytes"]),
+        has_mininet=bool(answer["has_mininet"]),
+        folder=str(answer["folder"]),
+        exists=bool(answer["exists"]),
+        has_environment=bool(answer["has_environment"]),
+        digest=answer["digest"],
+        address=str(answer["address"]),
         clock=clock,
-        is_here=said["boot_id"] == probe.boot_id(),
+        is_here=answer["boot_id"] == probe.boot_id(),
     )

@@ -140,5 +140,5 @@ def unreachable(server: Server, code: int, words: str) -> str:
             f"{name} lets nobody in without a password ({words}): put your public key there, for a login as "
             f"root (ssh-copy-id {by})"
         )
-    said = words or "it said nothing"
-    return f"{name} can't be reached ({said}): try ssh {by} true, and see {config or '~/.ssh/config'}"
+    reason = words or "it said nothing"
+    return f"{name} can't be reached ({reason}): try ssh {by} true, and see {config or '~/.ssh/config'}"

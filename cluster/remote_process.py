@@ -17,7 +17,7 @@ LOST = -int(signal.SIGKILL)
 """Exit code of a process whose server was lost."""
 
 
-class Teller(Protocol):
+class MessageSender(Protocol):
     """Sender of requests to the agent of a server."""
 
     def tell(self, do: str, **given: Any) -> None:
@@ -28,20 +28,20 @@ class RemoteProcess:
     """A program that the agent of a server started."""
 
     def __init__(
-        self, number: int, server: str, teller: Teller, stdin: Any, stdout: Any, stderr: Any
+        self, number: int, server: str, sender: MessageSender, stdin: Any, stdout: Any, stderr: Any
     ) -> None:
         """Connect the streams, which are given as to subprocess.Popen; files get what the process writes."""
         self.number, self.server = number, server
         self.pid = 0
         """Process id on its server."""
         self.returncode: int | None = None
-        self._teller = teller
+        self._sender = sender
         self._ended = threading.Event()
         self._lost: ServerLostError | None = None
         self._sinks: dict[str, int] = {}
         self.stdin: IO[bytes] | None = None
         if stdin == subprocess.PIPE:
-            self.stdin = io.BufferedWriter(_Stdin(number, teller))
+            self.stdin = io.BufferedWriter(_Stdin(number, sender))
         self.stdout = self._stream("out", stdout)
         self.stderr = self._stream("err", stderr)
 
@@ -68,7 +68,7 @@ class RemoteProcess:
     def send_signal(self, sig: int, /) -> None:
         """Send a signal; does nothing if it has ended."""
         if self.returncode is None:
-            self._teller.tell("signal", process=self.number, signal=int(sig))
+            self._sender.tell("signal", process=self.number, signal=int(sig))
 
     def terminate(self) -> None:
         """Send SIGTERM."""
@@ -111,8 +111,8 @@ class RemoteProcess:
 class _Stdin(io.RawIOBase):
     """Stream whose bytes are sent to the process's stdin."""
 
-    def __init__(self, number: int, teller: Teller) -> None:
-        self._number, self._teller = number, teller
+    def __init__(self, number: int, sender: MessageSender) -> None:
+        self._number, self._sender = number, sender
 
     def writable(self) -> bool:
         """Return True."""
@@ -121,11 +121,11 @@ class _Stdin(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         """Send bytes to the process; returns their number."""
         sent = bytes(data)
-        self._teller.tell("write", process=self._number, text=to_text(sent))
+        self._sender.tell("write", process=self._number, text=to_text(sent))
         return len(sent)
 
     def close(self) -> None:
         """Close the process's stdin."""
         if not self.closed:
-            self._teller.tell("close_stdin", process=self._number)
+            self._sender.tell("close_stdin", process=self._number)
         super().close()

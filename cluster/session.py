@@ -132,11 +132,11 @@ class Session:
         try:
             for message in incoming(self._process.stdout):
                 self._take(message)
-            said = f"exit code {self._process.wait()}{self._last_words()}"
+            reason = f"exit code {self._process.wait()}{self._last_words()}"
         except (MessageError, KeyError, TypeError, ValueError) as error:
-            said = f"it sent what is no message: {error}"
+            reason = f"it sent what is no message: {error}"
             self._process.kill()
-        self._end(ServerLostError(self.server, said))
+        self._end(ServerLostError(self.server, reason))
 
     def _take(self, message: Message) -> None:
         if "process" in message:
@@ -168,7 +168,7 @@ class Session:
     def _last_words(self) -> str:
         try:
             self._words.seek(0)
-            said = " ".join(self._words.read(MAX_WORDS_BYTES).decode(errors="replace").split())
+            reason = " ".join(self._words.read(MAX_WORDS_BYTES).decode(errors="replace").split())
         except OSError:
-            said = ""
-        return f": {said[-300:]}" if said else ""
+            reason = ""
+        return f": {reason[-300:]}" if reason else ""

@@ -64,13 +64,13 @@ def _measure(pair: Pair, agents: Agents, frame_bytes: int) -> TunnelFigures:
             figures = TunnelFigures(frame_bytes=frame_bytes, **json.loads(asking.result()))
             answering.result()
         except ServerError as error:
-            raise ServerError(_nothing_came(pair, addresses, frame_bytes, str(error))) from None
+            raise ServerError(_no_frames(pair, addresses, frame_bytes, str(error))) from None
     if not figures.frames_per_s:
-        raise ServerError(_nothing_came(pair, addresses, frame_bytes, "small ones did"))
+        raise ServerError(_no_frames(pair, addresses, frame_bytes, "small ones did"))
     return figures
 
 
-def _nothing_came(pair: Pair, addresses: Sequence[str], frame_bytes: int, why: str) -> str:
+def _no_frames(pair: Pair, addresses: Sequence[str], frame_bytes: int, why: str) -> str:
     return (
         f"servers {pair[0]} and {pair[1]}: no packet of {frame_bytes + VXLAN_BYTES} bytes came through a "
         f"tunnel between {addresses[0]} and {addresses[1]}: see that these are the servers' addresses, and "

@@ -158,23 +158,23 @@ class _ProgressAbove(Progress):
     def __init__(self, below: RenderableType | None, *columns: ProgressColumn, **options: Any) -> None:
         self._below = below
         super().__init__(*columns, **options)
-        self._told_s = self.get_time()
+        self._printed_s = self.get_time()
 
     def update(self, task_id: TaskID, *arguments: Any, **fields: Any) -> None:
         """Update a task, see Progress."""
         super().update(task_id, *arguments, **fields)
-        self._tell(task_id)
+        self._print_line(task_id)
 
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
         """Advance a task, see Progress."""
         super().advance(task_id, advance)
-        self._tell(task_id)
+        self._print_line(task_id)
 
-    def _tell(self, task_id: TaskID) -> None:
+    def _print_line(self, task_id: TaskID) -> None:
         now_s = self.get_time()
-        if self.console.is_terminal or self.disable or now_s - self._told_s < FILE_EVERY_S:
+        if self.console.is_terminal or self.disable or now_s - self._printed_s < FILE_EVERY_S:
             return
-        self._told_s = now_s
+        self._printed_s = now_s
         task = self._tasks[task_id]
         total = "" if task.total is None else f" of {task.total:,.0f}"
         took = f"{task.elapsed or 0:,.0f} s"

@@ -123,7 +123,7 @@ class Unnamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Instead:
+class InsteadOf:
     """Mark of a key that gives the same value as another key of its table in another unit; the later one
     counts.
     """
@@ -208,7 +208,7 @@ class Key:
     @property
     def instead(self) -> tuple[str, ...] | None:
         """Return the path of the key that gives the same value in another unit, or None."""
-        others = [mark.other for mark in self.marks if isinstance(mark, Instead)]
+        others = [mark.other for mark in self.marks if isinstance(mark, InsteadOf)]
         return (*self.path[:-1], others[0]) if others else None
 
     def marked(self, mark: type) -> bool:
@@ -282,10 +282,10 @@ def _cached_keys(kind: Any) -> tuple[Key, ...]:
     return tuple(_keys(kind, (), None))
 
 
-def _keys(kind: type, tables: tuple[str, ...], usual: Any) -> Iterator[Key]:
+def _keys(kind: type, tables: tuple[str, ...], defaults: Any) -> Iterator[Key]:
     """Yield the keys of a dataclass below `tables`.
 
-    `usual` has the table's own defaults; None: the class's.
+    `defaults` has the table's own defaults; None: the class's.
     """
     hints = get_type_hints(kind, include_extras=True)
     described = kind.__pydantic_fields__  # type: ignore[attr-defined]  # of every pydantic dataclass
@@ -293,8 +293,8 @@ def _keys(kind: type, tables: tuple[str, ...], usual: Any) -> Iterator[Key]:
         annotation = hints[entry.name]
         path = (*tables, entry.name)
         default = described[entry.name].get_default(call_default_factory=True)
-        if usual is not None:
-            default = getattr(usual, entry.name)
+        if defaults is not None:
+            default = getattr(defaults, entry.name)
         if dataclasses.is_dataclass(annotation):
             assert isinstance(annotation, type)
             yield from _keys(annotation, path, default)

@@ -21,8 +21,8 @@ class CrashError(ExperimentError):
     def __init__(self, process: str, exit_code: int, last_lines: Sequence[str]) -> None:
         """Make the message. `exit_code` is negative for a signal, as in subprocess."""
         self.process, self.how, self.last_lines = process, _how(exit_code), tuple(last_lines)
-        said = "\n".join(f"  {line}" for line in last_lines) or "  (nothing)"
-        super().__init__(f"{process} {self.how}. The last that it said:\n{said}")
+        listed = "\n".join(f"  {line}" for line in last_lines) or "  (nothing)"
+        super().__init__(f"{process} {self.how}. The last that it said:\n{listed}")
 
     def summary(self) -> dict[str, Any]:
         """Return the error as summary.json has it."""

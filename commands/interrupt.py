@@ -39,12 +39,12 @@ def one_interrupt() -> Iterator[None]:
     """
     handled = {number: signal.getsignal(number) for number in SIGNALS}
     handled = {number: handler for number, handler in handled.items() if callable(handler)}
-    came = False
+    interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        if not came:
-            came = True
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
             raise KeyboardInterrupt
 
     for number in handled:

@@ -58,13 +58,13 @@ def read(
     the program after --help.
     """
     keys = tuple(key for key in keys_of(kind) if source is None or source.takes(key))
-    said = [_of_environment(keys, environment), _of_command_line(keys, arguments, program, description)]
+    layers = [_of_environment(keys, environment), _of_command_line(keys, arguments, program, description)]
     if source is None:
-        return build(kind, merged(kind, said))
+        return build(kind, merged(kind, layers))
     file = next(key for key in keys if key.variable == FILE)
-    path = merged(kind, said).get(file.path, file.default)
+    path = merged(kind, layers).get(file.path, file.default)
     of_file = {} if path is None else source.read_file(path)
-    return build(kind, source.completed(merged(kind, [of_file, *said])))
+    return build(kind, source.completed(merged(kind, [of_file, *layers])))
 
 
 def merged(kind: type, layers: Sequence[Values]) -> Values:
@@ -86,8 +86,8 @@ def merged(kind: type, layers: Sequence[Values]) -> Values:
     return values
 
 
-def build(kind: type[Options], values: Values, usual: Options | None = None) -> Options:
-    """Return the dataclass with these values; others are as declared, or as in `usual`.
+def build(kind: type[Options], values: Values, defaults: Options | None = None) -> Options:
+    """Return the dataclass with these values; others are as declared, or as in `defaults`.
 
     Raises OptionError.
     """
@@ -99,7 +99,9 @@ def build(kind: type[Options], values: Values, usual: Options | None = None) -> 
             table = fields[entry.name].get_default(call_default_factory=True)
             given[entry.name] = build(type(table), inner, table)
     try:
-        return kind(**given) if usual is None else dataclasses.replace(usual, **given)  # type: ignore[type-var]
+        if defaults is None:
+            return kind(**given)
+        return dataclasses.replace(defaults, **given)  # type: ignore[type-var]
     except ValidationError as invalid:
         error = invalid.errors(include_url=False)[0]
         key = {key.path[-1]: key for key in keys_of(kind)}[str(error["loc"][0])]
@@ -135,8 +137,8 @@ def _of_command_line(keys: Sequence[Key], arguments: Sequence[str], program: str
         near = nearest(name, [key.variable for key in keys])
         flag = None if near is None else near.lower().replace("_", "-")
         raise OptionError(f"{text}: there is no such option{_meant('--', flag)}")
-    said = {key: getattr(given, key.variable) for key in keys}
-    return {key.path: _parsed(key, text) for key, text in said.items() if text is not None and text.strip()}
+    texts = {key: getattr(given, key.variable) for key in keys}
+    return {key.path: _parsed(key, text) for key, text in texts.items() if text is not None and text.strip()}
 
 
 EPILOG: Final = (

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 HIGHEST: Final = -20
-BEHIND: Final = 10
-BEHIND_COMMAND: Final = ("chrt", "--batch", "0", "nice", "-n", str(BEHIND))
+LOW_PRIORITY: Final = 10
+LOW_PRIORITY_COMMAND: Final = ("chrt", "--batch", "0", "nice", "-n", str(LOW_PRIORITY))
 """Prefix of a command whose processes should not preempt others on waking, and get a tenth of a full CPU.
 
-Without `put_session_behind` that holds within their session only.
+Without `put_session_last` that holds within their session only.
 """
 
 
@@ -41,15 +41,15 @@ def comes_first() -> bool:
 
 def put_session_first(pid: int) -> None:
     """Put the session that process `pid` leads first."""
-    _put_session(pid, HIGHEST)
+    _set_session_nice(pid, HIGHEST)
 
 
-def put_session_behind(pid: int) -> None:
+def put_session_last(pid: int) -> None:
     """Put the session that process `pid` leads behind those of normal precedence."""
-    _put_session(pid, BEHIND)
+    _set_session_nice(pid, LOW_PRIORITY)
 
 
-def _put_session(pid: int, nice: int) -> None:
+def _set_session_nice(pid: int, nice: int) -> None:
     with contextlib.suppress(OSError):  # no such groups here, or it has ended already
         _autogroup(pid).write_text(str(nice))
 

@@ -65,10 +65,10 @@ def give_builds(root: Path = ROOT) -> None:
     if os.geteuid() != 0 or owner.st_uid == 0:
         return
     tops = [top for top in root.iterdir() if top.is_dir() and not top.name.startswith(".")]
-    made = [path for top in tops for path in top.rglob("__pycache__")]
+    created = [path for top in tops for path in top.rglob("__pycache__")]
     if (root / "build").is_dir():
-        made.append(root / "build")
-    for folder in made:
+        created.append(root / "build")
+    for folder in created:
         for path in (folder, *folder.rglob("*")):
             with suppress(OSError):
                 os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
@@ -84,11 +84,11 @@ def _nearest(folder: Path) -> Path:
 
 def _give(folder: Path, user: int, group: int) -> None:
     """Change the owner of a folder that root made, of those above it that root made, and of all inside."""
-    made = [folder, *folder.rglob("*")]
+    created = [folder, *folder.rglob("*")]
     above = folder.absolute().parent
     while above.stat().st_uid == 0 and above.parent.stat().st_uid == user:
-        made.append(above)
+        created.append(above)
         above = above.parent
-    for path in made:
+    for path in created:
         with suppress(OSError):
             os.chown(path, user, group, follow_symlinks=False)

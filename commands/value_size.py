@@ -14,12 +14,12 @@ from hostlib.protocol.value_size import SIZES, VARIABLE
 LARGEST_BYTES = SIZES[-1]
 
 
-def is_open() -> bool:
+def size_is_unset() -> bool:
     """Return whether no size was chosen for this process."""
     return not os.environ.get(VARIABLE)
 
 
-def speak(size_bytes: int) -> NoReturn:
+def restart_with_size(size_bytes: int) -> NoReturn:
     """Restart this command with values of so many bytes; raises ExperimentError if Python can't be run."""
     os.environ[VARIABLE] = str(size_bytes)
     sys.stdout.flush()

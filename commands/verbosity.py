@@ -41,12 +41,12 @@ def verbosity(arguments: Sequence[str]) -> int:
     given, _ = parser.parse_known_args(arguments)
     if given.quiet or given.verbose:
         return QUIET if given.quiet else min(2, given.verbose)
-    said = dict.fromkeys(("QUIET", "VERBOSE"), 0)
+    levels = dict.fromkeys(("QUIET", "VERBOSE"), 0)
     for key in keys_of(Verbosity):
         text = environ.get(PREFIX + key.variable, "").strip()
         if text:
             try:
-                said[key.variable] = int(key.from_text(text))
+                levels[key.variable] = int(key.from_text(text))
             except ValueError as error:
                 raise OptionError(f"{key.variable}: {error}") from None
-    return QUIET if said["QUIET"] else said["VERBOSE"]
+    return QUIET if levels["QUIET"] else levels["VERBOSE"]

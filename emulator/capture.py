@@ -23,7 +23,7 @@ from topologies.running import RunningNetwork
 BUFFER_KIB = 32 << 10
 """KiB of the kernel's buffer for each capture."""
 READY_TIMEOUT_S = 10.0
-_LOOK_S = 0.02
+_POLL_S = 0.02
 _LOST = re.compile(r"(\d+) packets? dropped by kernel")
 WHOLE_PACKETS = 0
 
@@ -122,4 +122,4 @@ def _wait_listening(process: Process, log: Path) -> None:
     while "listening on" not in log.read_text(errors="replace"):
         if process.poll() is not None or time.monotonic() > deadline_s:
             raise CaptureError(f"tcpdump did not start: {log.read_text(errors='replace').strip()[-500:]}")
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from types import MappingProxyType
 
-from commands.precedence import BEHIND_COMMAND, put_session_behind
+from commands.precedence import LOW_PRIORITY_COMMAND, put_session_last
 from controller.addressing import Mac
 from controller.config import (
     ClientTls,
@@ -37,16 +37,20 @@ def start_controller(
     path.write_text(config_text(config))
     command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
     return LineProcess(
-        "controller", [*BEHIND_COMMAND, *command], directory / "controller.log", network.popen_here, events
+        "controller",
+        [*LOW_PRIORITY_COMMAND, *command],
+        directory / "controller.log",
+        network.popen_here,
+        events,
     )
 
 
-def stand_behind(controller: LineProcess) -> None:
+def lower_priority(controller: LineProcess) -> None:
     """Give a controller that is ready less CPU precedence than the hosts.
 
     On a machine of its own it would take no CPU from them.
     """
-    put_session_behind(controller.process.pid)
+    put_session_last(controller.process.pid)
 
 
 NO_TENANTS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -103,10 +107,12 @@ def _port(fabric: Fabric, port: FabricPort, tenants: tuple[int, ...]) -> Port:
     return Port(port.number, role, host, tenants=tenants, limits=limits_of_link(role, port.rate_bit_s))
 
 
-def _tls(made: Certificates | None) -> ClientTls | None:
-    if made is None:
+def _tls(certificates: Certificates | None) -> ClientTls | None:
+    if certificates is None:
         return None
-    return ClientTls(made.authority, made.client_certificate, made.client_key, SERVER_NAME)
+    return ClientTls(
+        certificates.authority, certificates.client_certificate, certificates.client_key, SERVER_NAME
+    )
 
 
 def _host(endpoint: Endpoint) -> Host:

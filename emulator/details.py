@@ -55,12 +55,12 @@ def _fragments(client: Mapping[str, int]) -> dict[str, int]:
 
 
 def _hottest(measured: Measurements) -> list[dict[str, Any]]:
-    told = []
+    hottest = []
     for switch, blocks in measured.controller.get("hottest", {}).items():
         for block in blocks:
             turns = [(round(t_s - measured.start_s, 2), turn) for t_s, turn in block["turns"]]
-            told.append({"switch": switch, **block, "turns": turns})
-    return told
+            hottest.append({"switch": switch, **block, "turns": turns})
+    return hottest
 
 
 def topology_of(scenario: Scenario) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from controller.config import Config
-from emulator.control_plane import stand_behind, start_controller
+from emulator.control_plane import lower_priority, start_controller
 from emulator.host_configs import INDEX, ROUTER, router_socket, write_host_configs
 from emulator.machine import CpuTime, CpuUse
 from emulator.machines import Machines, ThisMachine
@@ -43,12 +43,12 @@ REPORT_S = 0.25
 """Seconds between two summaries of all processes' progress: there may be hundreds, and each reports."""
 IDLE_S = 2.0
 """Seconds for which the background is measured."""
-BESIDE = {ROUTER: "hostlib.peer.router", INDEX: "hostlib.peer.index"}
+SIDE_SERVICES = {ROUTER: "hostlib.peer.router", INDEX: "hostlib.peer.index"}
 """Programs on no host of the network: their messages do not use the links that carry KV."""
 
 Result = TypeVar("Result")
-_Beside = Mapping[str, LineProcess]
-"""Programs of BESIDE that a run has, by name."""
+_SideServices = Mapping[str, LineProcess]
+"""Programs of SIDE_SERVICES that a run has, by name."""
 OnProgress = Callable[[int, int, dict[str, int]], None]
 """Function of requests completed, requests in all, and blocks by source so far."""
 
@@ -124,16 +124,18 @@ class Emulation:
 
     def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
         """Run the trace once. Raises CrashError, ProcessError or EngineError if a part fails."""
-        return self._run(mode, lambda play, running, beside: play.measure(running, beside, on_progress))
+        return self._run(
+            mode, lambda play, running, side_services: play.measure(running, side_services, on_progress)
+        )
 
     def background(self, mode: Mode) -> float:
         """Return how many cores the started network takes without requests, including the watch.
 
         Raises as `play` does.
         """
-        return self._run(mode, lambda play, running, beside: play.idle(running, beside))
+        return self._run(mode, lambda play, running, side_services: play.idle(running, side_services))
 
-    def _run(self, mode: Mode, do: Callable[[_Play, Running, _Beside], Result]) -> Result:
+    def _run(self, mode: Mode, do: Callable[[_Play, Running, _SideServices], Result]) -> Result:
         self._plays += 1
         directory = self._network.directory / f"{self._plays}-{mode.name}"
         directory.mkdir()
@@ -162,28 +164,30 @@ class _Play:
         self._watch, self._kv_file = watch, kv_file
         self._events: Events = queue.SimpleQueue()
 
-    def run(self, mode: Mode, config: Config, do: Callable[[Running, _Beside], Result]) -> Result:
+    def run(self, mode: Mode, config: Config, do: Callable[[Running, _SideServices], Result]) -> Result:
         """Start everything, call `do` when all is ready, and end everything."""
         controller = start_controller(config, self._network, self._directory, self._events)
         hosts = self._start_hosts()
         workers = [hosts[name] for name in self._scenario.fabric.nodes]
         stores = [hosts[name] for name in self._scenario.fabric.stores]
-        beside = {name: hosts[name] for name in BESIDE if name in hosts}
+        side_services = {name: hosts[name] for name in SIDE_SERVICES if name in hosts}
         wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
-        stand_behind(controller)
+        lower_priority(controller)
         timeline = Timeline(self._network, progress_of([controller, *workers, *stores]))
         running = Running(
             self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches, timeline
         )
         try:
             with self._watch(running):
-                return do(running, beside)
+                return do(running, side_services)
         finally:  # if a part failed, the others still run
-            end_processes(process.process for process in (*workers, *stores, *beside.values(), controller))
+            end_processes(
+                process.process for process in (*workers, *stores, *side_services.values(), controller)
+            )
 
-    def idle(self, running: Running, beside: _Beside) -> float:
+    def idle(self, running: Running, side_services: _SideServices) -> float:
         """Return how many cores everything takes without a request."""
-        hosts = (*running.nodes, *running.stores, *beside.values())
+        hosts = (*running.nodes, *running.stores, *side_services.values())
         processes = [host.process for host in (*hosts, running.controller)]
         processes += self._network.switch_processes.values()
         with self._machines.watch(), running.timeline:
@@ -199,7 +203,9 @@ class _Play:
         """Return the CPU time in seconds of these processes and of this process so far."""
         return self._machines.cpu_time(processes).total_s + time.process_time()
 
-    def measure(self, running: Running, beside: _Beside, on_progress: OnProgress) -> Measurements:
+    def measure(
+        self, running: Running, side_services: _SideServices, on_progress: OnProgress
+    ) -> Measurements:
         """Run the trace and return what was measured."""
         workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic(), control_apart=self._machines.control_apart)
@@ -209,14 +215,14 @@ class _Play:
             "store": [store.process for store in stores],
             "switch": list(self._network.switch_processes.values()),
             "controller": [controller.process],
-            **{name: [process.process] for name, process in beside.items()},
+            **{name: [process.process] for name, process in side_services.items()},
         }
-        players = [*workers, *(process for name, process in beside.items() if name == ROUTER)]
+        players = [*workers, *(process for name, process in side_services.items() if name == ROUTER)]
         report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
         with running.timeline, self._machines.watch() as watch:
             before, since_s = self._used_by(parts), time.monotonic()
             start_s = measured.start_s = monotonic_start(START_DELAY_S)
-            for host in (*workers, *stores, *beside.values()):
+            for host in (*workers, *stores, *side_services.values()):
                 self._start_at(host, start_s)
             wait_for("finished", players, self._events, SILENCE_S, report)
             after = self._used_by(parts)
@@ -226,11 +232,11 @@ class _Play:
         measured.cpu, measured.timeline = watch.use, running.timeline.samples
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before
-        for process in (controller, *workers, *stores, *beside.values()):
+        for process in (controller, *workers, *stores, *side_services.values()):
             process.stop()
         measured.controller = self._result("controller")
-        measured.router = self._result(ROUTER) if ROUTER in beside else None
-        measured.index = self._result(INDEX) if INDEX in beside else None
+        measured.router = self._result(ROUTER) if ROUTER in side_services else None
+        measured.index = self._result(INDEX) if INDEX in side_services else None
         measured.workers = {name: self._result(name) for name in self._scenario.fabric.nodes}
         measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
         return measured
@@ -244,7 +250,7 @@ class _Play:
 
     def _start_at(self, host: LineProcess, start_s: float) -> None:
         """Send a host the time of second 0, converted from our CLOCK_MONOTONIC to its own."""
-        ahead_s = 0.0 if host.name in BESIDE else self._network.clock_ahead_s(host.name)
+        ahead_s = 0.0 if host.name in SIDE_SERVICES else self._network.clock_ahead_s(host.name)
         host.send(f"start {start_s + ahead_s}")
 
     def _start_hosts(self) -> dict[str, LineProcess]:
@@ -254,8 +260,8 @@ class _Play:
     def _start_host(self, name: str, config: Path) -> LineProcess:
         module = "hostlib.node.worker" if name in self._scenario.shares else "hostlib.storage.storage"
         popen: Callable[..., Process] = partial(self._network.popen, name)
-        if name in BESIDE:
-            module, popen = BESIDE[name], self._network.popen_here
+        if name in SIDE_SERVICES:
+            module, popen = SIDE_SERVICES[name], self._network.popen_here
         else:
             self._network.send(name, self._directory.glob(f"{name}.*"))
             config = self._network.seen_by(name, config)

@@ -39,8 +39,8 @@ def evaluate(
     records = [record for worker in workers for record in worker["records"]]
     gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
     outcomes = measured.controller["outcomes"]
-    bore = strain(measured)
-    complaints = bore.complaints()
+    machine_strain = strain(measured)
+    complaints = machine_strain.complaints()
     router, index = measured.router, measured.index
     levels = levels_of(records)
     return RunResult(
@@ -65,7 +65,7 @@ def evaluate(
         complaints=complaints,
         cpu_share=round(measured.cpu.mean, 3),
         switch_saturated=round(measured.cpu.switch_saturated, 4),
-        timer_late_p99_ms=bore.latest_p99_ms,
+        timer_late_p99_ms=machine_strain.latest_p99_ms,
         controller_cpu_s=round(measured.usage["controller"].total_s, 3),
         cpu_s={role: round(used.total_s, 3) for role, used in measured.usage.items()},
         link_drops=measured.link_drops,
@@ -110,8 +110,8 @@ def target_of(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetRe
 def strain(measured: Measurements) -> Strain:
     """Return how much the run loaded the machine."""
     hosts = measured.workers | measured.stores
-    beside = {"router": measured.router, "index": measured.index}
-    watched = hosts | {name: one for name, one in beside.items() if one is not None}
+    side_services = {"router": measured.router, "index": measured.index}
+    watched = hosts | {name: one for name, one in side_services.items() if one is not None}
     late = {name: one["process"]["timer_late_ms"]["p99"] for name, one in watched.items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
     control = measured.usage["controller"].total_s / (measured.usage_s * usable_cores())

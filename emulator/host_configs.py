@@ -18,7 +18,7 @@ from workload.schedule import CONDUCTOR
 SSD_BLOCKS = 100_000
 Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
 """Blocks that hosts which answer GETs hold from the start: keys with numbers of fragments, by address."""
-LOOKS_PER_S = 640.0
+OBSERVATIONS_PER_S = 640.0
 """Looks at timers per second by all hosts together: each wakes a process, which costs 70 us of CPU."""
 SeenBy = Callable[[str, Path], Path]
 """Function that returns where a host finds the file at a path of this machine (topologies.running)."""
@@ -50,7 +50,7 @@ def write_host_configs(
             # Nodes that lend memory all stay, so none has to be told which nodes there are.
             "controller": None if lends else str(scenario.fabric.controller_of(name).ipv4),
             "kv_file": None if kv_file is None else str(kv_file),
-            "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / LOOKS_PER_S),
+            "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / OBSERVATIONS_PER_S),
         }
         is_node = name in scenario.shares
         specific = (_worker if is_node else _store)(scenario, name, directory, seen_by)

@@ -73,8 +73,8 @@ def _write(job: dict[str, Any]) -> None:
         write_header(file, keys, job["block_bytes"])
         for key in keys:
             file.write(contents[key])
-    said = {"blocks": len(keys), "tokens_a_block": tokens, "token_bytes": token_bytes}
-    print(json.dumps({"event": "written", **said}), flush=True)
+    details = {"blocks": len(keys), "tokens_a_block": tokens, "token_bytes": token_bytes}
+    print(json.dumps({"event": "written", **details}), flush=True)
 
 
 def _check_length(model: Any, tokens: int, chains: list[list[int]]) -> None:

@@ -29,12 +29,12 @@ def play(scenario: Scenario) -> dict[str, RunResult]:
     """
     build_core()
     options = _as_played(scenario)
-    made, engine = make_scenario(options), make_engine(options.emulation.engine)
-    with Network(made.fabric, engine, secure=options.emulation.secure, mtu_bytes=MTU_BYTES) as network:
-        artifacts = network.compile(PROGRAM, made.defines)
-        emulation = Emulation(made, network, artifacts)
+    emulated, engine = make_scenario(options), make_engine(options.emulation.engine)
+    with Network(emulated.fabric, engine, secure=options.emulation.secure, mtu_bytes=MTU_BYTES) as network:
+        artifacts = network.compile(PROGRAM, emulated.defines)
+        emulation = Emulation(emulated, network, artifacts)
         return {
-            name: evaluate(emulation.play(MODES[name], _unwatched), made.tenants, made.target_s)
+            name: evaluate(emulation.play(MODES[name], _unwatched), emulated.tenants, emulated.target_s)
             for name in options.emulation.modes
         }
 

@@ -19,7 +19,7 @@ from scenario.rules import PLAYED
 from workload.cost import DEFAULT_MODEL, MODELS, make_cost_model
 from workload.trace import MOONCAKE, Trace
 
-Told = TypeVar("Told", bound="RunOptions")
+AnyOptions = TypeVar("AnyOptions", bound="RunOptions")
 
 
 class ModelChoice(NamedTuple):
@@ -148,12 +148,12 @@ def without_effect(file: Path) -> list[str]:
 _SOURCE = Source(read_values, completed, is_played)
 
 
-def read_run(kind: type[Told], arguments: Sequence[str], program: str, description: str) -> Told:
+def read_run(kind: type[AnyOptions], arguments: Sequence[str], program: str, description: str) -> AnyOptions:
     """Return the options of a command like `make run` on this machine; raises OptionError."""
-    told = read(kind, arguments, program, description, _SOURCE)
-    if told.emulation.servers:
+    options = read(kind, arguments, program, description, _SOURCE)
+    if options.emulation.servers:
         raise OptionError(f"SERVERS: {program} plays on this machine: leave it out, or use make run")
-    return told
+    return options
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> RunOptions:

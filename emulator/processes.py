@@ -45,10 +45,10 @@ class LineProcess:
     ) -> None:
         self.name, self._log = name, log
         self.events: Events = queue.SimpleQueue() if events is None else events
-        self.said: dict[str, dict[str, Any]] = {}
+        self.last_events: dict[str, dict[str, Any]] = {}
         """Last event of each kind."""
         self.stopping = False
-        self._heard = threading.Condition()
+        self._changed = threading.Condition()
         with log.open("wb") as stderr:
             self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -57,7 +57,7 @@ class LineProcess:
     @property
     def progress(self) -> dict[str, Any]:
         """Return its last report of progress."""
-        return self.said.get("progress", {})
+        return self.last_events.get("progress", {})
 
     def send(self, line: str) -> None:
         """Write a command to its stdin; does nothing if it has ended."""
@@ -68,12 +68,12 @@ class LineProcess:
 
     def answer(self, before: object, deadline_s: float) -> dict[str, Any] | None:
         """Return the first answer other than `before`; None if there is none by the deadline (monotonic)."""
-        with self._heard:
-            self._heard.wait_for(
-                lambda: self.said.get(ANSWER) is not before, max(0.0, deadline_s - time.monotonic())
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self.last_events.get(ANSWER) is not before, max(0.0, deadline_s - time.monotonic())
             )
-            said = self.said.get(ANSWER)
-        return None if said is before else said
+            answer = self.last_events.get(ANSWER)
+        return None if answer is before else answer
 
     def stop(self) -> None:
         """Ask it to end and wait until it has.
@@ -99,9 +99,9 @@ class LineProcess:
         for line in self.process.stdout:
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 event = json.loads(line)
-                with self._heard:
-                    self.said[event["event"]] = event
-                    self._heard.notify_all()
+                with self._changed:
+                    self.last_events[event["event"]] = event
+                    self._changed.notify_all()
                 if event["event"] != ANSWER:  # nothing waits for these in the queue
                     self.events.put((self, event))
         self.events.put((self, {"event": "ended"}))
@@ -121,28 +121,28 @@ def wait_for(
     waiting = {process.name for process in processes}
     while waiting:
         try:
-            process, said = events.get(timeout=timeout_s)
+            process, received = events.get(timeout=timeout_s)
         except queue.Empty:
             names = ", ".join(sorted(waiting))
             raise ProcessError(
                 f"nothing heard for {timeout_s:g} s; waiting for '{event}' of {names}"
             ) from None
-        if said["event"] == "ended":
+        if received["event"] == "ended":
             if process.stopping:
                 continue
             raise process.failure()
-        if said["event"] == event:
+        if received["event"] == event:
             waiting.discard(process.name)
         on_event()
 
 
 def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dict[str, Any]]:
     """Return the current counters of processes, by name; silent processes are left out."""
-    asked = [(process, process.said.get(ANSWER)) for process in processes]
-    for process, _ in asked:
+    last_answers = [(process, process.last_events.get(ANSWER)) for process in processes]
+    for process, _ in last_answers:
         process.send(ANSWER)
     deadline_s = time.monotonic() + timeout_s
-    answers = {process.name: process.answer(before, deadline_s) for process, before in asked}
+    answers = {process.name: process.answer(before, deadline_s) for process, before in last_answers}
     return {name: answer for name, answer in answers.items() if answer is not None}
 
 

@@ -68,8 +68,8 @@ def compute_kv(
     }
     path = directory / "kv.json"
     path.write_text(json.dumps(job))
-    written = _run([str(python), "-m", "emulator.kv_blocks", str(path)], len(chains), folder, show)
-    return RealKv(out, str(folder), **written)
+    summary = _run([str(python), "-m", "emulator.kv_blocks", str(path)], len(chains), folder, show)
+    return RealKv(out, str(folder), **summary)
 
 
 def _run(command: list[str], chains: int, folder: Path, show: Callable[[int, int], None]) -> dict[str, Any]:
@@ -78,20 +78,20 @@ def _run(command: list[str], chains: int, folder: Path, show: Callable[[int, int
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        written: dict[str, Any] = {}
+        summary: dict[str, Any] = {}
         try:
             for line in process.stdout:
-                said = json.loads(line)
-                if said.pop("event") == "written":
-                    written = said
+                event = json.loads(line)
+                if event.pop("event") == "written":
+                    summary = event
                 else:
-                    show(said["chains"], chains)
+                    show(event["chains"], chains)
             errors = process.stderr.read().strip()
         except BaseException:
             process.kill()
             raise
     if process.returncode == EXIT_UNUSABLE:
         raise RealKvError(f"MODEL={folder}: {errors.splitlines()[-1]}")
-    if process.returncode or not written:
+    if process.returncode or not summary:
         raise RealKvError(f"MODEL={folder}: computing its KV failed:\n{errors[-2000:]}")
-    return written
+    return summary

@@ -31,14 +31,14 @@ class Recording:
 
     def play(self, network: RunningNetwork, name: str, play: Callable[[], Measurements]) -> Measurements:
         """Call `play` and record it as results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
-        with tempfile.TemporaryDirectory(prefix="capture-", dir=network.directory) as made:
-            pcap, traces = Path(made) / "pcap", Path(made) / "traces"
+        with tempfile.TemporaryDirectory(prefix="capture-", dir=network.directory) as folder:
+            pcap, traces = Path(folder) / "pcap", Path(folder) / "traces"
             pcap.mkdir()
             traces.mkdir()
-            wholly, heads = list(self._captured.values()), list(self._traced.values())
+            full_captures, header_captures = list(self._captured.values()), list(self._traced.values())
             with (
-                capturing(network, wholly, pcap, "", WHOLE_PACKETS) as captures,
-                capturing(network, heads, traces, EXPRESSION, HEADER_BYTES) as traced,
+                capturing(network, full_captures, pcap, "", WHOLE_PACKETS) as captures,
+                capturing(network, header_captures, traces, EXPRESSION, HEADER_BYTES) as traced,
             ):
                 measured = play()
             self._keep_captures(network, name, captures)

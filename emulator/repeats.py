@@ -47,10 +47,10 @@ class Repeats:
 
     def complaints(self) -> list[str]:
         """Return the reasons, each once, with the mode."""
-        said = [
+        reasons = [
             f"{name}: {text}" for name, runs in self.runs.items() for run in runs for text in run.complaints
         ]
-        return list(dict.fromkeys(said + disturbance.complaints(self.runs)))
+        return list(dict.fromkeys(reasons + disturbance.complaints(self.runs)))
 
     def typical(self) -> dict[str, RunResult]:
         """Return for each mode the run whose median GET is the median over its runs."""

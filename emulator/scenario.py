@@ -184,8 +184,8 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         whole = replace(whole.open_loop(), warnings=(*whole.warnings, OPEN_LOOP_WARNING.format(whole.name)))
     start_s = _start(whole, options.workload.start_s, requests)
     window = whole.window(start_s, requests)
-    usual_s = TRACE_PLAY_S if options.workload.trace else PLAY_S
-    speed = options.emulation.speed or max(1.0, window.duration_s / usual_s)
+    default_s = TRACE_PLAY_S if options.workload.trace else PLAY_S
+    speed = options.emulation.speed or max(1.0, window.duration_s / default_s)
     trace = whole.window(start_s, requests, speed)
     scale = ScaleModel(options.scale or sigma or least_sigma(options.network.topology), speed, VALUE_BYTES)
     rate_bit_s = scale.rate_bit_s(options.network.link_gbit_s * 1e9)

@@ -27,8 +27,8 @@ class Tenant:
 
 def tenants_of(nodes: Sequence[str], count: int, seed: int) -> dict[str, Tenant]:
     """Return each node's tenant; none if there are no tenants."""
-    made = [Tenant(1 + at, _secret(seed, 1 + at)) for at in range(count)]
-    return {node: made[at % count] for at, node in enumerate(nodes)} if made else {}
+    tenants = [Tenant(1 + at, _secret(seed, 1 + at)) for at in range(count)]
+    return {node: tenants[at % count] for at, node in enumerate(nodes)} if tenants else {}
 
 
 def share_of(count: int) -> float:

@@ -96,13 +96,13 @@ class Timeline:
             self.on_sample(sample)
 
     def _sample(self) -> Sample:
-        said = self.progress()
-        workers = [one for one in said.values() if "completed" in one]
+        reports = self.progress()
+        workers = [one for one in reports.values() if "completed" in one]
         blocks: dict[str, int] = {}
         for worker in workers:
             for source, count in worker["blocks"].items():
                 blocks[source] = blocks.get(source, 0) + count
-        controller = said.get("controller", {})
+        controller = reports.get("controller", {})
         now = self.network.link_bytes()
         return Sample(
             t_s=round(time.monotonic() - self._started_s, 3),

@@ -54,7 +54,7 @@ variables with a star.
 def main() -> int:
     """Write the files whose text differs from what it should be, and print their names; the
     exit code is 0."""
-    for path, text in made().items():
+    for path, text in generated_files().items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         path.parent.mkdir(exist_ok=True)
@@ -63,13 +63,13 @@ def main() -> int:
     return 0
 
 
-def made() -> dict[Path, str]:
+def generated_files() -> dict[Path, str]:
     """Return the text of each generated file."""
     from experiments.summaries import schema as summaries  # takes a second: hundreds of classes
 
     return (
         {TABLE: table(), PAGE: page(), SCHEMA: schema()}
-        | versions.made()
+        | versions.generated_files()
         | summaries.files()
         | traffic.files()
     )
@@ -91,17 +91,24 @@ def _row(command: str, key: Key) -> tuple[str, ...]:
 
 def schema() -> str:
     """Return the JSON schema of scenario files, with each key's help, unit and variable."""
-    made: dict[str, Any] = TypeAdapter(Scenario).json_schema()
-    made = {"title": "A scenario of Weir", **made, "$schema": "https://json-schema.org/draft/2020-12/schema"}
-    made["properties"]["base"] = {"type": "string", "description": "Another file, of which this one differs."}
+    generated_files: dict[str, Any] = TypeAdapter(Scenario).json_schema()
+    generated_files = {
+        "title": "A scenario of Weir",
+        **generated_files,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+    }
+    generated_files["properties"]["base"] = {
+        "type": "string",
+        "description": "Another file, of which this one differs.",
+    }
     for key in keys_of(Scenario):
-        entry = made["properties"][key.path[0]]
+        entry = generated_files["properties"][key.path[0]]
         if len(key.path) > 1:
             table = str(entry.get("$ref", "")).rpartition("/")[2]
-            entry = made["$defs"][table]["properties"][key.path[1]]
+            entry = generated_files["$defs"][table]["properties"][key.path[1]]
         entry["description"] = key.help
         entry |= {name: value for name, value in (("unit", key.unit), ("variable", key.variable)) if value}
-    return json.dumps(_plain(made), indent=1, default=str) + "\n"
+    return json.dumps(_plain(generated_files), indent=1, default=str) + "\n"
 
 
 def _plain(value: Any) -> Any:

@@ -82,8 +82,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def _trace(arguments: Sequence[str]) -> Trace:
     if arguments[0] != DESCRIBE or len(arguments) != 2:
-        said = " ".join(arguments)
-        raise OptionError(f"weir trace {said}: write weir trace {GENERATE} or weir trace {DESCRIBE} FILE")
+        argument_text = " ".join(arguments)
+        raise OptionError(
+            f"weir trace {argument_text}: write weir trace {GENERATE} or weir trace {DESCRIBE} FILE"
+        )
     return load_trace(Path(arguments[1]))
 
 

@@ -28,14 +28,14 @@ def version() -> str:
     return str(tomllib.loads(SOURCE.read_text(encoding="utf-8"))["project"]["version"])
 
 
-def made() -> dict[Path, str]:
+def generated_files() -> dict[Path, str]:
     """Return the text, with this version, of each file that states it."""
     paths = [ROOT / folder / "pyproject.toml" for folder in FOLDERS.values()]
     paths += [ROOT / "CITATION.cff", ROOT / "SECURITY.md"]
     return {path: _stated(path.read_text(encoding="utf-8"), version()) for path in paths}
 
 
-def _stated(text: str, said: str) -> str:
-    own = _OWN.sub(lambda found: f"{found[1] or found[3]}{said}{found[2] or ''}", text)
-    own = _NEWEST.sub(rf"\g<1>{said}", own)
-    return _PINNED.sub(rf'"\1=={said}"', own)
+def _stated(text: str, released: str) -> str:
+    own = _OWN.sub(lambda found: f"{found[1] or found[3]}{released}{found[2] or ''}", text)
+    own = _NEWEST.sub(rf"\g<1>{released}", own)
+    return _PINNED.sub(rf'"\1=={released}"', own)

@@ -55,14 +55,14 @@ def completed(values: Values) -> Values:
 
     A topology implies its sizes. Without storage nodes, nodes lend each other their memory.
     """
-    made = dict(values)
-    topology = TOPOLOGIES[made.get(("network", "topology"), "star")]
-    made.setdefault(("nodes", "count"), topology.nodes)
-    made.setdefault(("storage", "count"), topology.stores)
-    if made["storage", "count"] == 0:
-        made.setdefault(("storage", "kind"), "peers")
-        made.setdefault(("direct", "front"), SWITCHES)
-    return made
+    completed_values = dict(values)
+    topology = TOPOLOGIES[completed_values.get(("network", "topology"), "star")]
+    completed_values.setdefault(("nodes", "count"), topology.nodes)
+    completed_values.setdefault(("storage", "count"), topology.stores)
+    if completed_values["storage", "count"] == 0:
+        completed_values.setdefault(("storage", "kind"), "peers")
+        completed_values.setdefault(("direct", "front"), SWITCHES)
+    return completed_values
 
 
 def _with_bases(path: Path, document: Document, deepest: int) -> Values:

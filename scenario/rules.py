@@ -61,16 +61,16 @@ def value_of(scenario: Scenario, name: str) -> Any:
     return value
 
 
-_USUAL: Final = Scenario()
+_DEFAULTS: Final = Scenario()
 
 
-def _unusual(name: str, scenario: Scenario) -> bool:
-    return bool(value_of(scenario, name) != value_of(_USUAL, name))
+def _differs_from_default(name: str, scenario: Scenario) -> bool:
+    return bool(value_of(scenario, name) != value_of(_DEFAULTS, name))
 
 
-def only_usual(name: str, because: str) -> Rule:
+def only_default(name: str, because: str) -> Rule:
     """Return the rule that a key, or a table, must have its default."""
-    return Rule(name, partial(_unusual, name), because)
+    return Rule(name, partial(_differs_from_default, name), because)
 
 
 def _adaptive(scenario: Scenario) -> bool:
@@ -207,31 +207,31 @@ PLAYED: Final = (
          "what waits in queues is read on this machine only: leave out SERVERS"),
     Rule("emulation.metrics", lambda s: bool(s.emulation.servers) and s.emulation.metrics > 0,
          "processes are looked at on this machine only: leave out SERVERS"),
-    only_usual("nodes.decode", 'the emulator has decode = "apart" only'),
-    only_usual("nodes.loading", 'the emulator has loading = "overlapped" only'),
-    only_usual("nodes.asking", 'the emulator has asking = "chain" only'),
-    only_usual("nodes.stores_new", "the emulator's nodes store what they compute"),
-    only_usual("nodes.warm", 'the emulator has no warm nodes: use "no"'),
-    only_usual("nodes.joins_at", "the emulator's nodes join when half of the requests have come"),
-    only_usual("nodes.lead_s", "the emulator's nodes join a second before they are sent requests"),
-    only_usual("decoders.count", "the emulator has no decoders: decoding waits for nobody there"),
-    only_usual("model.coded_share", "the emulator codes blocks by model.codec only"),
-    only_usual("model.decode_gbyte_s", "the emulator codes blocks by model.codec only"),
-    only_usual("model.decoding", "the emulator decodes beside everything else"),
-    only_usual("model.layers", "the emulator has the preset models only"),
-    only_usual("model.gpus", "the emulator has the cost model's own GPUs only"),
-    only_usual("model.prefill_utilisation", "the emulator has the cost model's own GPUs only"),
-    only_usual("model.memory_utilisation", "the emulator has the cost model's own GPUs only"),
-    only_usual("model.attention", "the emulator has the cost model's own GPUs only"),
-    only_usual("model.launch_ms", "the emulator has the cost model's own GPUs only"),
-    only_usual("workload.clients", "the emulator plays traces only"),
-    only_usual("workload.hit_share", "the emulator plays traces only"),
-    only_usual("workload.load", "the emulator plays traces at their own rate: use emulation.speed"),
-    only_usual("workload.reuse", "the emulator plays traces as they are"),
-    only_usual("workload.jitter_s", "the emulator plays traces at their own times"),
+    only_default("nodes.decode", 'the emulator has decode = "apart" only'),
+    only_default("nodes.loading", 'the emulator has loading = "overlapped" only'),
+    only_default("nodes.asking", 'the emulator has asking = "chain" only'),
+    only_default("nodes.stores_new", "the emulator's nodes store what they compute"),
+    only_default("nodes.warm", 'the emulator has no warm nodes: use "no"'),
+    only_default("nodes.joins_at", "the emulator's nodes join when half of the requests have come"),
+    only_default("nodes.lead_s", "the emulator's nodes join a second before they are sent requests"),
+    only_default("decoders.count", "the emulator has no decoders: decoding waits for nobody there"),
+    only_default("model.coded_share", "the emulator codes blocks by model.codec only"),
+    only_default("model.decode_gbyte_s", "the emulator codes blocks by model.codec only"),
+    only_default("model.decoding", "the emulator decodes beside everything else"),
+    only_default("model.layers", "the emulator has the preset models only"),
+    only_default("model.gpus", "the emulator has the cost model's own GPUs only"),
+    only_default("model.prefill_utilisation", "the emulator has the cost model's own GPUs only"),
+    only_default("model.memory_utilisation", "the emulator has the cost model's own GPUs only"),
+    only_default("model.attention", "the emulator has the cost model's own GPUs only"),
+    only_default("model.launch_ms", "the emulator has the cost model's own GPUs only"),
+    only_default("workload.clients", "the emulator plays traces only"),
+    only_default("workload.hit_share", "the emulator plays traces only"),
+    only_default("workload.load", "the emulator plays traces at their own rate: use emulation.speed"),
+    only_default("workload.reuse", "the emulator plays traces as they are"),
+    only_default("workload.jitter_s", "the emulator plays traces at their own times"),
     Rule("pool.memory", lambda s: s.pool.memory == "dram", "the emulator's pool serves at line rate only"),
     Rule("pool.memory", lambda s: s.pool.memory == "none", "the emulator compares by MODES: leave it out"),
-    only_usual("pool.multicast", "the emulator's switches multicast"),
+    only_default("pool.multicast", "the emulator's switches multicast"),
 )  # fmt: skip
 """Rules for what the emulator does not have."""
 
@@ -240,18 +240,18 @@ COMPARED: Final = (
     Rule(
         "nodes.blend", lambda s: s.nodes.blend, "blending is not compared with the emulator here: use false"
     ),
-    only_usual("nodes.tiers", "compared with the emulator are exclusive tiers only"),
+    only_default("nodes.tiers", "compared with the emulator are exclusive tiers only"),
 )
 """Rules for what is emulated and simulated, but was not compared."""
 
 SIMULATED: Final = (
     Rule("model.name", _own_model, "the simulator has the preset models, and those of model.layers"),
-    only_usual("workload.tenants", "the simulator has no tenants"),
-    only_usual("pool.placement", "the simulator has placement = auto only"),
-    only_usual("storage.replicas", "the simulator keeps each block on one storage node"),
-    only_usual("storage.durable", "the simulator's storage nodes have no disks that fail"),
-    only_usual("storage.read_ahead", "the simulator's storage nodes do not read ahead"),
-    only_usual("storage.link_gbit_s", "the simulator's links all have network.link_gbit_s"),
+    only_default("workload.tenants", "the simulator has no tenants"),
+    only_default("pool.placement", "the simulator has placement = auto only"),
+    only_default("storage.replicas", "the simulator keeps each block on one storage node"),
+    only_default("storage.durable", "the simulator's storage nodes have no disks that fail"),
+    only_default("storage.read_ahead", "the simulator's storage nodes do not read ahead"),
+    only_default("storage.link_gbit_s", "the simulator's links all have network.link_gbit_s"),
     Rule("storage.count", lambda s: s.storage.kind == "stores" and not s.storage.count,
          "there is no storage: blocks need at least one storage node"),
     Rule("storage.kind", lambda s: s.lends and s.control.push, "nodes that lend are pushed nothing"),

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from commands.declarations import DECLARED, Each, Instead, Known, OneOf, Variable, Within
+from commands.declarations import DECLARED, Each, InsteadOf, Known, OneOf, Variable, Within
 from commands.trace_options import TraceSource
 from controller.config import AUTO, EVICTION_MODES, FILL_MODES, PLACEMENTS
 from controller.policies import POLICY_NAMES
@@ -158,13 +158,15 @@ class Nodes:
     """Number of inference nodes; default: the topology's, 8 for star."""
     gpu_gb: Annotated[float, Within(0.0, 1e6), Variable("GPU_GB")] = 32.0
     """GPU memory that holds blocks for reuse."""
-    gpu_blocks: Annotated[int | None, Within(1, 1_000_000), Variable("GPU_BLOCKS"), Instead("gpu_gb")] = None
+    gpu_blocks: Annotated[int | None, Within(1, 1_000_000), Variable("GPU_BLOCKS"), InsteadOf("gpu_gb")] = (
+        None
+    )
     """The same in blocks, instead of gpu_gb."""
     dram_gb: Annotated[float, Within(0.0, 1e7), Variable("DRAM_GB")] = 256.0
     """Local DRAM for blocks; 0: none."""
-    dram_blocks: Annotated[int | None, Within(1, 1_000_000), Variable("DRAM_BLOCKS"), Instead("dram_gb")] = (
-        None
-    )
+    dram_blocks: Annotated[
+        int | None, Within(1, 1_000_000), Variable("DRAM_BLOCKS"), InsteadOf("dram_gb")
+    ] = None
     """The same in blocks, instead of dram_gb."""
     decode: Annotated[str, OneOf(("apart", "batched", "steps", "budget"))] = "apart"
     """Way of decoding. apart: other nodes decode; batched: the same GPU, with prefills in chunks; steps:
@@ -265,7 +267,7 @@ class Storage:
     dram_gb: Annotated[float, Within(0.0, 1e8), Variable("STORE_GB")] = 4000.0
     """DRAM of each storage node."""
     dram_blocks: Annotated[
-        int | None, Within(1, 10_000_000), Variable("STORE_BLOCKS"), Instead("dram_gb")
+        int | None, Within(1, 10_000_000), Variable("STORE_BLOCKS"), InsteadOf("dram_gb")
     ] = None
     """The same in blocks, instead of dram_gb; the rest is on SSD."""
     link_gbit_s: Annotated[
@@ -295,9 +297,9 @@ class Pool:
     `memory_gbyte_s`."""
     size_gb: Annotated[float, Within(0.0, 1e6), Variable("POOL_GB")] = 25.0
     """Size of each switch's pool."""
-    blocks: Annotated[int | None, Within(1, MAX_POOL_BLOCKS), Variable("POOL_BLOCKS"), Instead("size_gb")] = (
-        None
-    )
+    blocks: Annotated[
+        int | None, Within(1, MAX_POOL_BLOCKS), Variable("POOL_BLOCKS"), InsteadOf("size_gb")
+    ] = None
     """The same in blocks as the model keeps them, instead of size_gb."""
     placement: Annotated[str, OneOf(PLACEMENTS), Variable("PLACEMENT")] = AUTO
     """Rule for which of several switches keep a block; the simulator has auto."""

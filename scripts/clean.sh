@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 if [ -d /run/weir ] && [ -x .venv/bin/python ]; then
-  .venv/bin/python -m topologies.remains
+  .venv/bin/python -m topologies.run_records
 fi

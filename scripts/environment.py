@@ -136,8 +136,8 @@ def native_recipe() -> str:
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
     compiler = shutil.which(os.environ.get("CC", "cc"))
     has_headers = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
-    said = f"compiler {compiler}" if compiler else "no compiler"
-    return f"{sys.version.split()[0]}, {said}, Python.h {has_headers}, {digest.hexdigest()}\n"
+    compiler_text = f"compiler {compiler}" if compiler else "no compiler"
+    return f"{sys.version.split()[0]}, {compiler_text}, Python.h {has_headers}, {digest.hexdigest()}\n"
 
 
 def is_installed(group: str) -> bool:
@@ -214,15 +214,15 @@ def _install(folder: Path, group: str) -> None:
     # The list is complete, so no dependencies are looked up. Bytecode is made at first use: most modules are
     # never used.
     wanted = ["--require-hashes", "--no-deps", "--no-compile", "-r", lock]
-    said = _pip(folder, wanted, total) if total else ""
-    if HASHES_DIFFER in said:
+    output = _pip(folder, wanted, total) if total else ""
+    if HASHES_DIFFER in output:
         _say(f"a package is not what {lock} says; asking again, past all caches")
-        said = _pip(folder, ["--no-cache-dir", *wanted], total)
+        output = _pip(folder, ["--no-cache-dir", *wanted], total)
     editable = [word for project in PROJECTS[group] for word in ("-e", project)]
-    if editable and not said:
-        said = _pip(folder, ["--no-deps", "--no-build-isolation", "--no-compile", *editable])
-    if said:
-        raise SetupError(explained(said, lock))
+    if editable and not output:
+        output = _pip(folder, ["--no-deps", "--no-build-isolation", "--no-compile", *editable])
+    if output:
+        raise SetupError(explained(output, lock))
 
 
 def _pip(folder: Path, arguments: list[str], total: int = 0) -> str:
@@ -233,49 +233,49 @@ def _pip(folder: Path, arguments: list[str], total: int = 0) -> str:
         command, cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as pip:
         assert pip.stdout is not None
-        said: list[str] = []
+        output: list[str] = []
         found, next_at = 0, PROGRESS_STEP
         for line in pip.stdout:
-            said.append(line)
+            output.append(line)
             found += line.startswith(("Collecting", "Requirement already", "Obtaining"))
             if total and found >= next_at:
                 _say(f"Python packages: {found} of {total} found")
                 next_at += PROGRESS_STEP
             if total and line.startswith("Installing collected"):
                 _say("Python packages: unpacking")
-    return "".join(said) if pip.returncode else ""
+    return "".join(output) if pip.returncode else ""
 
 
-def explained(said: str, lock: str) -> str:
+def explained(output: str, lock: str) -> str:
     """Turn pip's output into one sentence that says what to do, or its last lines for an unknown cause."""
-    if re.search(r"certificate is not yet valid|certificate has expired", said):
+    if re.search(r"certificate is not yet valid|certificate has expired", output):
         now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         return (
             f"the package index's certificate does not hold at this machine's time, {now} UTC. Set the clock"
         )
-    if "CERTIFICATE_VERIFY_FAILED" in said:
+    if "CERTIFICATE_VERIFY_FAILED" in output:
         return (
             "the package index's certificate is not one that this machine trusts. Behind a proxy that reads "
             "traffic, give its certificate: PIP_CERT=/path/to/it.pem make ..."
         )
-    if HASHES_DIFFER in said:
-        name = re.search(r"^\s+(\S+==\S+|https?://\S+).*:\n\s+Expected", said, re.MULTILINE)
+    if HASHES_DIFFER in output:
+        name = re.search(r"^\s+(\S+==\S+|https?://\S+).*:\n\s+Expected", output, re.MULTILINE)
         what = name[1].partition("#")[0] if name else "a package"
         return (
             f"{what} came with another content than {lock} names, twice and past pip's cache. A proxy on the "
             "way keeps or alters it: use another index (PIP_INDEX_URL)"
         )
-    if re.search(NOT_REACHED, said):
-        host = re.search(r"host='([^']+)'", said)
+    if re.search(NOT_REACHED, output):
+        host = re.search(r"host='([^']+)'", output)
         where = f" ({host[1]})" if host else ""
         return f"the package index{where} was not reached. Check the network, or name another: PIP_INDEX_URL"
-    if "No space left on device" in said:
+    if "No space left on device" in output:
         return f"no space is left on the disk of {ROOT} or of {tempfile.gettempdir()}"
-    none = re.search(r"No matching distribution found for (\S+)", said)
+    none = re.search(r"No matching distribution found for (\S+)", output)
     if none:
         python = sys.version.split()[0]
         return f"the package index has no {none[1]} for Python {python} on {sysconfig.get_platform()}"
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("WARNING")]
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("WARNING")]
     return "\n".join([f"the packages of {lock} could not be installed:", *lines[-5:]])
 
 
@@ -284,8 +284,10 @@ def _environment() -> dict[str, str]:
 
     The variables that are set overrule a user's pip settings file, too.
     """
-    kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE + PYTHONS_OWN}
-    return dict(kept, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", PYTHONWARNINGS="ignore", PYTHONNOUSERSITE="1")
+    variables = {name: value for name, value in os.environ.items() if name not in ELSEWHERE + PYTHONS_OWN}
+    return dict(
+        variables, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", PYTHONWARNINGS="ignore", PYTHONNOUSERSITE="1"
+    )
 
 
 def _move_scripts(folder: Path, place: Path) -> None:

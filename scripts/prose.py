@@ -83,8 +83,8 @@ def listed(*patterns: str) -> list[str]:
 
 def documents() -> list[str]:
     pages = listed("docs/*.md", "docs/**/*.md", *OTHERS)
-    written = [page for page in pages if page not in RECORDS]
-    return [page for page in written if GENERATED not in read(page)[:400]]
+    own_pages = [page for page in pages if page not in RECORDS]
+    return [page for page in own_pages if GENERATED not in read(page)[:400]]
 
 
 def sources() -> list[str]:

@@ -39,21 +39,21 @@ def make_certificates(directory: Path) -> Certificates:
 
     Only we must be able to read the directory.
     """
-    made = Certificates(
+    certificates = Certificates(
         directory / "ca.crt", directory / "server.crt", directory / "server.key",
         directory / "client.crt", directory / "client.key",
     )  # fmt: skip
     authority_key = directory / "ca.key"
     authority = ("-addext", "basicConstraints=critical,CA:true", "-addext", "keyUsage=critical,keyCertSign")
-    _make("authority.weir", made.authority, authority_key, authority)
-    signer = ("-CA", str(made.authority), "-CAkey", str(authority_key))
+    _make("authority.weir", certificates.authority, authority_key, authority)
+    signer = ("-CA", str(certificates.authority), "-CAkey", str(authority_key))
     signed = (*signer, "-addext", "basicConstraints=CA:false")
     names = ("-addext", f"subjectAltName=DNS:{SERVER_NAME}", "-addext", "extendedKeyUsage=serverAuth")
-    _make(SERVER_NAME, made.server_certificate, made.server_key, (*signed, *names))
+    _make(SERVER_NAME, certificates.server_certificate, certificates.server_key, (*signed, *names))
     client = ("-addext", "extendedKeyUsage=clientAuth")
-    _make("controller.weir", made.client_certificate, made.client_key, (*signed, *client))
+    _make("controller.weir", certificates.client_certificate, certificates.client_key, (*signed, *client))
     authority_key.unlink()  # nothing more is going to be signed
-    return made
+    return certificates
 
 
 def _make(name: str, certificate: Path, key: Path, extensions: Sequence[str]) -> None:

@@ -91,11 +91,11 @@ class Embedded(Engine):
     def compile(
         self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
     ) -> Artifacts:
-        made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.config")
-        outputs = ["--p4info", str(made.p4info), "--config", str(made.device_config)]
+        artifacts = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.config")
+        outputs = ["--p4info", str(artifacts.p4info), "--config", str(artifacts.device_config)]
         options = [*outputs, "--full-build"] if in_full else outputs
         _run_compiler([*self.compiler, *options, *_definitions(defines), str(program)])
-        return made
+        return artifacts
 
 
 class Bmv2(Engine):
@@ -116,15 +116,15 @@ class Bmv2(Engine):
     def compile(
         self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
     ) -> Artifacts:
-        made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.json")
+        artifacts = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.json")
         if defines.get("VALUE_SIZE", BMV2_GROWTH_BYTES) > BMV2_GROWTH_BYTES:
             raise EngineError(
                 f"engine bmv2: it lets a packet grow by {BMV2_GROWTH_BYTES} bytes, so values have no more: "
                 f"VALUE_BYTES={BMV2_GROWTH_BYTES}"
             )
-        outputs = ["--p4runtime-files", str(made.p4info), "-o", str(made.device_config)]
+        outputs = ["--p4runtime-files", str(artifacts.p4info), "-o", str(artifacts.device_config)]
         _run_compiler([self.compiler, "--std", "p4-16", *_definitions(defines), *outputs, str(program)])
-        return made
+        return artifacts
 
 
 ENGINES: dict[str, Callable[[], Engine]] = {"embedded": Embedded, "bmv2": Bmv2}

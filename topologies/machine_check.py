@@ -34,7 +34,7 @@ PROGRAMS = {
 """Programs that networks are made with, and their Debian packages."""
 MININET_VERSION = "2.3"
 """Version in Debian 12 and 13 and in Ubuntu 24.04."""
-FILES_BESIDE = 128
+OTHER_FILES = 128
 FILES_PER_VERTEX = 12
 """Number of files that this process opens for each host or switch: pipes of shell and processes, logs."""
 LEAST_FREE_BYTES = 64 << 20
@@ -66,7 +66,7 @@ def complete_path() -> None:
 
 def check_open_files(vertices: int) -> None:
     """Raise the limit of open files for so many hosts and switches; raises TopologyError if it can't be."""
-    needed = FILES_BESIDE + FILES_PER_VERTEX * vertices
+    needed = OTHER_FILES + FILES_PER_VERTEX * vertices
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _covers(soft, needed):
         return
@@ -84,7 +84,7 @@ def _covers(limit: int, needed: int) -> bool:
     return limit == resource.RLIM_INFINITY or limit >= needed
 
 
-def tried_in_namespace(commands: Iterable[str]) -> str:
+def try_in_namespace(commands: Iterable[str]) -> str:
     """Return the output of the first command that fails in a new network namespace; "" if none fails.
 
     The namespace has an interface weir0, whose other end is weir1. It is invisible outside, where the
@@ -124,25 +124,25 @@ def _check_mininet() -> None:
         text = ""
     version = re.search(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
     if version is None or not version[1].startswith(MININET_VERSION):
-        said = f"version {version[1]}" if version else "not a Mininet that Weir knows"
+        release = f"version {version[1]}" if version else "not a Mininet that Weir knows"
         raise TopologyError(
-            f"{folder} is {said}, and Weir needs {MININET_VERSION}, which is Debian's package mininet. "
+            f"{folder} is {release}, and Weir needs {MININET_VERSION}, which is Debian's package mininet. "
             "Move the other away, if that is installed"
         )
 
 
 def _check_namespaces() -> None:
-    said = tried_in_namespace(())
-    if not said:
+    output = try_in_namespace(())
+    if not output:
         return
-    if re.search("unshare", said):
+    if re.search("unshare", output):
         raise TopologyError(
-            f"network namespaces can't be made here ({said}). In a container, grant CAP_SYS_ADMIN and "
+            f"network namespaces can't be made here ({output}). In a container, grant CAP_SYS_ADMIN and "
             "CAP_NET_ADMIN: docker run --privileged, or --cap-add SYS_ADMIN --cap-add NET_ADMIN "
             "--security-opt seccomp=unconfined --security-opt apparmor=unconfined"
         )
     raise TopologyError(
-        f"a pair of veth interfaces can't be made here ({said}). In a container, grant CAP_NET_ADMIN; on a "
+        f"a pair of veth interfaces can't be made here ({output}). In a container, grant CAP_NET_ADMIN; on a "
         "machine, load the kernel's module veth (modprobe veth)"
     )
 

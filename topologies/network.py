@@ -27,15 +27,15 @@ from topologies.forkserver.client import ForkedProcess
 from topologies.machine_check import check_machine, check_open_files
 from topologies.part import Part, Tunnel
 from topologies.process import Process, end_process, end_processes
-from topologies.remains import Remains
+from topologies.run_records import RunRecord
 from topologies.running import RunningNetwork
-from topologies.shaping import USUAL_MTU_BYTES, Shape, require
+from topologies.shaping import DEFAULT_MTU_BYTES, Shape, require
 
 if TYPE_CHECKING:
     from mininet.node import Node
 
 START_TIMEOUT_S = 60.0
-_LOOK_S = 0.02
+_POLL_S = 0.02
 FORKED = {
     "hostlib.node.worker": "hostlib.node.worker",
     "hostlib.storage.storage": "hostlib.storage.storage",
@@ -57,7 +57,7 @@ class Network(RunningNetwork):
         delay_ms: float = 0.0,
         secure: bool = False,
         queue_packets: int | None = None,
-        mtu_bytes: int = USUAL_MTU_BYTES,
+        mtu_bytes: int = DEFAULT_MTU_BYTES,
         part: Part | None = None,
     ) -> None:
         """Check the machine and prepare the network; raises TopologyError if it can't be built here.
@@ -84,7 +84,7 @@ class Network(RunningNetwork):
             self.directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-")))
             if self._secure:
                 self.certificates = make_certificates(self.directory)
-            self._remains = self._stack.enter_context(Remains(self.directory))
+            self._run_record = self._stack.enter_context(RunRecord(self.directory))
             self._forks = self._stack.enter_context(ForkServer(FORKED.values(), self.popen_here))
             self._build()
             stack.pop_all()
@@ -119,7 +119,7 @@ class Network(RunningNetwork):
         return self._own(subprocess.Popen([*_GUARD, *command], start_new_session=True, **options))
 
     def _own(self, process: _AnyProcess) -> _AnyProcess:
-        self._remains.add_process(process.pid)
+        self._run_record.add_process(process.pid)
         self._stack.callback(end_process, process)
         self._processes.append(process)
         return process
@@ -230,7 +230,7 @@ class Network(RunningNetwork):
             self._tunnel(number, tunnel)
         self.mininet.build()
         for node in self._vertices():
-            self._remains.add_process(node.pid)
+            self._run_record.add_process(node.pid)
         for name in hosts:
             self._teach_neighbours(name)
         self._run_scripts()
@@ -241,8 +241,8 @@ class Network(RunningNetwork):
             script = self.directory / f"{node.name}.setup"
             script.write_text("\n".join(node.setup) + "\n")
             node.sendCmd(f"sh {script}")
-        said = {node.name: node.waitOutput().strip() for node in self._vertices()}
-        for name, words in said.items():
+        output = {node.name: node.waitOutput().strip() for node in self._vertices()}
+        for name, words in output.items():
             if words:
                 raise TopologyError(f"{name} could not be set up: {words}")
 
@@ -310,10 +310,10 @@ class Network(RunningNetwork):
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as tried:
                 tried.connect(self.address(switch).removeprefix("unix:"))
                 return
-            time.sleep(_LOOK_S)
-        said = self.switch_log(switch).read_text(errors="replace")[-2000:].strip()
+            time.sleep(_POLL_S)
+        output = self.switch_log(switch).read_text(errors="replace")[-2000:].strip()
         raise EngineError(
-            f"switch {switch} ({self.engine.name}) did not start:\n{said or '(it said nothing)'}"
+            f"switch {switch} ({self.engine.name}) did not start:\n{output or '(it said nothing)'}"
         )
 
     def _stop_mininet(self) -> None:

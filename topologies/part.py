@@ -29,16 +29,16 @@ class Tunnel:
     """Address of this server, as the other one reaches it."""
     remote: str
 
-    def commands(self, made_as: str, interface: str, pid: int) -> Iterator[str]:
+    def commands(self, old_name: str, interface: str, pid: int) -> Iterator[str]:
         """Yield the commands that make this end and move it to the namespace of process `pid`.
 
-        `made_as` is its name in the server's own network, until it is moved.
+        `old_name` is its name in the server's own network, until it is moved.
         """
         yield (
-            f"ip link add {made_as} type vxlan id {self.network_id} local {self.local} remote {self.remote} "
+            f"ip link add {old_name} type vxlan id {self.network_id} local {self.local} remote {self.remote} "
             f"dstport {VXLAN_PORT} nolearning noudpcsum"
         )
-        yield f"ip link set dev {made_as} netns {pid} name {interface}"
+        yield f"ip link set dev {old_name} netns {pid} name {interface}"
 
 
 @dataclass(frozen=True, slots=True)

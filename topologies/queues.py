@@ -71,7 +71,7 @@ def _socket_in(pid: int) -> socket.socket:
 
     A thread enters the namespace, makes the socket and ends, so that no other thread changes its namespace.
     """
-    made: list[socket.socket] = []
+    sockets: list[socket.socket] = []
     problem: list[OSError] = []
 
     def make() -> None:
@@ -82,7 +82,7 @@ def _socket_in(pid: int) -> socket.socket:
                     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
             finally:
                 os.close(namespace)
-            made.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE))
+            sockets.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE))
         except OSError as error:
             problem.append(error)
 
@@ -91,8 +91,8 @@ def _socket_in(pid: int) -> socket.socket:
     thread.join()
     if problem:
         raise TopologyError(f"the queues of process {pid}'s namespace can't be read: {problem[0].strerror}")
-    made[0].settimeout(_TIMEOUT_S)
-    return made[0]
+    sockets[0].settimeout(_TIMEOUT_S)
+    return sockets[0]
 
 
 def _dump(link: socket.socket, kind: int, header: bytes) -> Iterator[bytes]:

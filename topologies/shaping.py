@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from topologies.errors import TopologyError
-from topologies.machine_check import tried_in_namespace
+from topologies.machine_check import try_in_namespace
 
-USUAL_MTU_BYTES = 1500
+DEFAULT_MTU_BYTES = 1500
 ETHERNET_HEADER_BYTES = 14
 BURST_S = 0.001
 """Seconds of the link's rate that an idle link may send at once; a fixed size would take long on a slow link.
@@ -27,7 +27,7 @@ _LITTLE = "8bit"
 `prio` decides."""
 
 
-def burst_bytes(rate_bit_s: float, mtu_bytes: int = USUAL_MTU_BYTES) -> int:
+def burst_bytes(rate_bit_s: float, mtu_bytes: int = DEFAULT_MTU_BYTES) -> int:
     """Return the bytes that a link of this rate lets through at once after it was idle."""
     return max(2 * (ETHERNET_HEADER_BYTES + mtu_bytes), round(rate_bit_s * BURST_S / 8))
 
@@ -40,7 +40,7 @@ class Shape:
     delay_ms: float = 0.0
     queue_packets: int | None = None
     """Largest number of packets in a queue; None means the kernel's 1000."""
-    mtu_bytes: int = USUAL_MTU_BYTES
+    mtu_bytes: int = DEFAULT_MTU_BYTES
     """Size of the longest packet that it sends."""
     requests_first: bool = False
     """Whether the protocol's messages without a value have a queue of their own, before everything else.
@@ -87,18 +87,19 @@ def _requests() -> Iterator[str]:
 
 def require(delay_ms: float, requests_first: bool) -> None:
     """Raise TopologyError if the kernel lacks what these settings need; none is left out silently."""
-    if said := tried_in_namespace(Shape(1e9).commands("weir0")):
+    if error := try_in_namespace(Shape(1e9).commands("weir0")):
         raise TopologyError(
-            f"links get their rates from the kernel's HTB, which is not here (tc: {said}): load it (modprobe "
-            "sch_htb), or use a kernel that has it; those of some containers and of WSL have no queues at all"
+            f"links get their rates from the kernel's HTB, which is not here (tc: {error}): load it "
+            "(modprobe sch_htb), or use a kernel that has it; those of some containers and of WSL have no "
+            "queues at all"
         )
-    if delay_ms and (said := tried_in_namespace(["tc qdisc add dev weir0 root netem delay 1ms"])):
+    if delay_ms and (error := try_in_namespace(["tc qdisc add dev weir0 root netem delay 1ms"])):
         raise TopologyError(
-            f"a link delay of {delay_ms:g} ms needs the kernel's netem, which is not here (tc: {said}). "
+            f"a link delay of {delay_ms:g} ms needs the kernel's netem, which is not here (tc: {error}). "
             "Leave the delay out, or load sch_netem"
         )
-    if requests_first and (said := tried_in_namespace(Shape(1e9, requests_first=True).commands("weir0"))):
+    if requests_first and (error := try_in_namespace(Shape(1e9, requests_first=True).commands("weir0"))):
         raise TopologyError(
             "a queue for requests before that for blocks needs the kernel's HTB and u32 filters, which are "
-            f"not here (tc: {said}). Leave REQUESTS_FIRST out, or load sch_htb and cls_u32"
+            f"not here (tc: {error}). Leave REQUESTS_FIRST out, or load sch_htb and cls_u32"
         )

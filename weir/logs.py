@@ -67,8 +67,8 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         exception = self.formatException(record.exc_info) if record.exc_info else ""
         level, message = record.levelname.lower(), record.getMessage()[:MAX_MESSAGE_CHARACTERS]
-        made = Record(round(record.created, 3), level, self._process, record.name, message, exception)
-        return made.to_json() if self._as_json else made.to_text()
+        entry = Record(round(record.created, 3), level, self._process, record.name, message, exception)
+        return entry.to_json() if self._as_json else entry.to_text()
 
 
 def begin(process: str) -> None:

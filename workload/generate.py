@@ -162,17 +162,17 @@ def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iter
     """Yield the content of each block of a prompt: slices (segment, offset, tokens). The last may be
     partial."""
     content: list[Slice] = []
-    room = block_tokens
+    free = block_tokens
     for name, tokens in prompt:
         offset = 0
         while offset < tokens:
-            taken = min(room, tokens - offset)
+            taken = min(free, tokens - offset)
             content.append((name, offset, taken))
             offset += taken
-            room -= taken
-            if room == 0:
+            free -= taken
+            if free == 0:
                 yield tuple(content)
-                content, room = [], block_tokens
+                content, free = [], block_tokens
     if content:
         yield tuple(content)
 

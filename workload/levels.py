@@ -49,7 +49,7 @@ class Ladder:
         return sum(one.stored_share for one in self.levels) / len(self.levels)
 
     @property
-    def kept_share(self) -> float:
+    def all_levels_share(self) -> float:
         """Return the share of a plain block's bytes that a block takes at all levels together."""
         return sum(one.stored_share for one in self.levels)
 

@@ -18,7 +18,7 @@ from workload.trace import Request
 
 SESSIONS = "sessions"
 LOCALITY_BLOCKS = 20_000
-FEW = 8
+FEW_NODES = 8
 """Largest number of nodes that are compared one by one, instead of all in the order of their work."""
 
 
@@ -143,20 +143,20 @@ class LocalityScheduler:
         """Pairs (tokens sent, node), ascending."""
 
     def assign(self, request: Request) -> Route:
-        lots = _Lots(self._random, self._nodes)
+        tie_breaks = _TieBreaks(self._random, self._nodes)
         best = (1 << 62, 0.0, 0)
         for depth, group in self._by_prefix(request):
             new_share = 1 - depth / len(request.blocks)
             new_tokens = round(new_share * request.input_tokens)
-            if group.bit_count() <= FEW:
+            if group.bit_count() <= FEW_NODES:
                 for node in _bits(group):
-                    best = min(best, (self._tokens[node] + new_tokens, lots.of(node), node))
+                    best = min(best, (self._tokens[node] + new_tokens, tie_breaks.of(node), node))
                 continue
             for tokens, node in self._by_tokens:
                 if tokens + new_tokens > best[0]:
                     break
                 if group >> node & 1:
-                    best = min(best, (tokens + new_tokens, lots.of(node), node))
+                    best = min(best, (tokens + new_tokens, tie_breaks.of(node), node))
         tokens, _, node = best
         del self._by_tokens[bisect_left(self._by_tokens, (self._tokens[node], node))]
         self._tokens[node] = tokens
@@ -197,20 +197,20 @@ class LocalityScheduler:
                 del seen_at[block]
 
 
-LOT_BITS = 64
+TIE_BREAK_BITS = 64
 
 
-class _Lots:
+class _TieBreaks:
     """Random numbers of all nodes, equal to as many calls of `random`; few of them are ever computed."""
 
     def __init__(self, draw: random.Random, nodes: int) -> None:
-        drawn = draw.getrandbits(LOT_BITS * nodes)
-        self._drawn = drawn.to_bytes(LOT_BITS // 8 * nodes, "little")
+        drawn = draw.getrandbits(TIE_BREAK_BITS * nodes)
+        self._drawn = drawn.to_bytes(TIE_BREAK_BITS // 8 * nodes, "little")
 
     def of(self, node: int) -> float:
         """Return the node's number in [0, 1), from the upper 27 and 26 bits of two 32-bit numbers."""
-        first = LOT_BITS // 8 * node
-        drawn = int.from_bytes(self._drawn[first : first + LOT_BITS // 8], "little")
+        first = TIE_BREAK_BITS // 8 * node
+        drawn = int.from_bytes(self._drawn[first : first + TIE_BREAK_BITS // 8], "little")
         return ((drawn & 0xFFFFFFFF) >> 5) * 2**-27 + (drawn >> 38) * 2**-53
 
 

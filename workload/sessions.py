@@ -141,7 +141,7 @@ class _Parser:
             ended_subs = [place for end_s, place in pending if end_s <= t_s + ENDED_WITHIN_S]
             pending = [waiting for waiting in pending if waiting[0] > t_s + ENDED_WITHIN_S]
             after = (*(() if last is None else (last,)), *ended_subs)
-            last = self._call(entry, where, t_s, stream, after, told=not ended_subs)
+            last = self._call(entry, where, t_s, stream, after, own_think_time=not ended_subs)
 
     def _sub_agent(
         self, entry: dict[str, Any], where: str, t_s: float, parent: int | None
@@ -149,27 +149,39 @@ class _Parser:
         """Read a sub-agent; return its end in seconds and its last call, or None if it made no call."""
         stream = self._stream(entry, where)
         last, last_t_s, offset_s = parent, t_s, t_s
-        made: int | None = None
+        previous: int | None = None
         for inner, call in self._entries(entry, where, "request", allow_none=True):
             if call.get("type") == SUB_AGENT:
                 raise self._error(inner, "a sub-agent's requests are calls, not sub-agents")
             own_s = self._time(call, inner, 0.0)
-            if made is None and own_s >= t_s > 0.0:
+            if previous is None and own_s >= t_s > 0.0:
                 offset_s = 0.0  # this data set counts from the session's start
             at_s = self._time({"t": own_s + offset_s}, inner, last_t_s)
-            last = made = self._call(
-                call, inner, at_s, stream, () if last is None else (last,), told=made is not None
+            last = previous = self._call(
+                call,
+                inner,
+                at_s,
+                stream,
+                () if last is None else (last,),
+                own_think_time=previous is not None,
             )
             last_t_s = at_s
         duration_ms = self._number(entry, where, "duration_ms", "milliseconds", 1e3 * MAX_T_S) or 0.0
-        return None if made is None else (max(self.ends_s[made], t_s + duration_ms / 1e3), made)
+        return None if previous is None else (max(self.ends_s[previous], t_s + duration_ms / 1e3), previous)
 
     def _call(
-        self, entry: dict[str, Any], where: str, t_s: float, stream: int, after: tuple[int, ...], told: bool
+        self,
+        entry: dict[str, Any],
+        where: str,
+        t_s: float,
+        stream: int,
+        after: tuple[int, ...],
+        own_think_time: bool,
     ) -> int:
         """Add a call and return its index.
 
-        Only if `told`, the recorded think time counts from the answers in `after`; otherwise it is computed.
+        With `own_think_time`, the recorded think time counts from the answers in `after`; otherwise it is
+        computed.
         """
         if entry.get("type") not in CALL_TYPES:
             raise self._error(where, f'type must be "n", "s" or "{SUB_AGENT}", not {entry.get("type")!r:.40}')
@@ -181,7 +193,7 @@ class _Parser:
         chain = self._chain(entry, where, input_tokens)
         api_s = self._seconds(entry, where, "api_time")
         think_s = self._seconds(entry, where, "think_time")
-        if think_s is None or not told or not after:
+        if think_s is None or not own_think_time or not after:
             think_s = max(0.0, t_s - max((self.ends_s[place] for place in after), default=t_s))
         if len(self.calls) >= MAX_CALLS:
             raise self._error(where, f"more than {MAX_CALLS:,} calls in one session")

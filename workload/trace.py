@@ -141,13 +141,13 @@ class Trace:
             raise TraceError(f"{self.name}: speed must be above 0, not {speed:g}")
         if start_s < 0 or (limit is not None and limit < 1):
             raise TraceError(f"{self.name}: start must be 0 or more and the limit at least 1 request")
-        kept = [request for request in self.requests if request.arrival_s >= start_s]
-        if not kept:
+        remaining = [request for request in self.requests if request.arrival_s >= start_s]
+        if not remaining:
             raise TraceError(
                 f"{self.name}: nothing arrives after {start_s:g} s, the last request at {self.duration_s:g} s"
             )
         past = tuple(request for request in self.requests if request.arrival_s < start_s)
-        moved = (_moved(request, start_s, speed) for request in kept[:limit])
+        moved = (_moved(request, start_s, speed) for request in remaining[:limit])
         return replace(self, requests=tuple(moved), past=self.past + past)
 
     @property

@@ -113,11 +113,11 @@ class _Reader:
 
     def summary(self) -> tuple[str, ...]:
         """Return one line for each kind of oddity: the first places, and how many more there are."""
-        told = []
+        lines = []
         for kind, places in self.odd.items():
             more = f" (and {len(places) - WARNINGS_SHOWN} more)" if len(places) > WARNINGS_SHOWN else ""
-            told.append(f"{self.name}: {kind}: {'; '.join(places[:WARNINGS_SHOWN])}{more}")
-        return tuple(told)
+            lines.append(f"{self.name}: {kind}: {'; '.join(places[:WARNINGS_SHOWN])}{more}")
+        return tuple(lines)
 
     def _request(self, number: int, value: object) -> Request:
         if not isinstance(value, dict):

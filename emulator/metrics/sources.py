@@ -58,11 +58,13 @@ class Sources:
     def read(self) -> Reports:
         """Read all reports once; a process that does not answer in time has only its own metrics."""
         running = self._running
-        said = ask_all([*running.nodes, *running.stores, running.controller], ANSWER_TIMEOUT_S)
-        nodes: _Owners = {(host.name,): said[host.name] for host in running.nodes if host.name in said}
-        stores: _Owners = {(host.name,): said[host.name] for host in running.stores if host.name in said}
+        reports = ask_all([*running.nodes, *running.stores, running.controller], ANSWER_TIMEOUT_S)
+        nodes: _Owners = {(host.name,): reports[host.name] for host in running.nodes if host.name in reports}
+        stores: _Owners = {
+            (host.name,): reports[host.name] for host in running.stores if host.name in reports
+        }
         lending: _Owners = {name: one["lent"] for name, one in nodes.items() if one.get("lent")}
-        controller = said.get(running.controller.name, {})
+        controller = reports.get(running.controller.name, {})
         switches = self._read_switches()
         return {
             RUN: {self._playing: {"playing": 1}},
@@ -72,7 +74,7 @@ class Sources:
             CONTROLLER: {(name,): part for name, part in controller.get("switches", {}).items()},
             SWITCH: switches,
             PROCESS: self._processes(
-                {*said, *(name for (name,), one in switches.items() if "outcomes" in one)}
+                {*reports, *(name for (name,), one in switches.items() if "outcomes" in one)}
             ),
         }
 

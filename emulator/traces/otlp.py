@@ -32,7 +32,7 @@ def to_otlp(spans: Iterable[Span], about: dict[str, str]) -> dict[str, Any]:
 
 
 def _span(span: Span) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    record: dict[str, Any] = {
         "traceId": span.trace_id.hex(),
         "spanId": span.span_id.hex(),
         "name": span.name,
@@ -41,12 +41,12 @@ def _span(span: Span) -> dict[str, Any]:
         "endTimeUnixNano": str(span.end_ns),
     }
     if span.parent is not None:
-        said["parentSpanId"] = span.parent.span_id.hex()
+        record["parentSpanId"] = span.parent.span_id.hex()
     if span.attributes:
-        said["attributes"] = _attributes(span.attributes)
+        record["attributes"] = _attributes(span.attributes)
     if span.links:
-        said["links"] = [{"traceId": trace.hex(), "spanId": one.hex()} for trace, one in span.links]
-    return said
+        record["links"] = [{"traceId": trace.hex(), "spanId": one.hex()} for trace, one in span.links]
+    return record
 
 
 def _attributes(attributes: dict[str, Any]) -> list[dict[str, Any]]:

@@ -47,11 +47,11 @@ def _work(screen: Screen, options: BlocksOptions) -> int:
     if findings.more:
         screen.show(report.interval_table(findings))
     screen.show(report.blend_table(findings))
-    felt = findings.sensitivity
+    sensitivity = findings.sensitivity
     screen.show(
-        f"The model feels its context: perplexity {felt.perplexity:.2f}, with shuffled KV "
-        f"{felt.shuffled_perplexity:.2f}; recall {felt.recall:.0%}, with KV of chunks by themselves "
-        f"{felt.foreign_recall:.0%}"
+        f"The model uses its context: perplexity {sensitivity.perplexity:.2f}, with shuffled KV "
+        f"{sensitivity.shuffled_perplexity:.2f}; recall {sensitivity.recall:.0%}, with KV of chunks by "
+        f"themselves {sensitivity.foreign_recall:.0%}"
     )
     screen.say(f"Written to {options.results / 'summary.json'}; to look at: {page}")
     for shortfall in findings.shortfalls:
@@ -77,8 +77,8 @@ def _record(screen: Screen, options: BlocksOptions, transformer: Transformer, co
         def show(what: str) -> None:
             progress.update(task, description=what, advance=1)
 
-        made = record.make_record(transformer, corpus, options.samples, options.seed, about, show)
-    record.write_record(RECORD, made)
+        new_record = record.make_record(transformer, corpus, options.samples, options.seed, about, show)
+    record.write_record(RECORD, new_record)
     screen.say(f"Recorded in {RECORD}: {options.samples} blocks by each codec and level")
     return 0
 

@@ -19,9 +19,9 @@ import torch
 
 from experiments.blocks.measure import rotary_theta
 from experiments.blocks.model.load import Floats, ModelError, Transformer, kv_of
-from experiments.blocks.rotary import turn
+from experiments.blocks.rotary import rotate
 
-SHARES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
+RECOMPUTED_SHARES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 """Shares of tokens to compute anew, as means over the layers from layer 2 on."""
 FIRST_FACTOR: Final = 1.25
 """Factor on the share for the choice in layer 1; it falls linearly to 2 - FIRST_FACTOR in the last choice."""
@@ -55,7 +55,7 @@ def chunk_kv(of: Transformer, contexts: np.ndarray, chunk_tokens: int) -> Floats
     places = (batch, tokens // chunk_tokens, of.layout.layers, 2, chunk_tokens, of.layout.channels)
     joined = kv.reshape(places).transpose(0, 2, 3, 1, 4, 5).reshape(batch, *of.layout.shape(tokens))
     starts = np.arange(tokens) // chunk_tokens * chunk_tokens
-    joined[:, :, 0] = turn(joined[:, :, 0], starts, of.layout.head_dim, rotary_theta(of))
+    joined[:, :, 0] = rotate(joined[:, :, 0], starts, of.layout.head_dim, rotary_theta(of))
     return joined
 
 
@@ -111,12 +111,12 @@ class Blender:
                 if number == layers - 1:
                     break
                 if number:
-                    kept = (
+                    selected = (
                         deviation.topk(self._count(number, layers, share, tokens), dim=1)
                         .indices.sort(1)
                         .values
                     )
-                    chosen, hidden, normed = (_take(one, kept) for one in (chosen, hidden, normed))
+                    chosen, hidden, normed = (_take(one, selected) for one in (chosen, hidden, normed))
                 hidden = hidden + self._attend(layer, normed, kv[:, number], chosen)
                 hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
                 work.advanced(layer, chosen)
@@ -146,7 +146,7 @@ class Blender:
 
     def _keys_values(self, layer: Any, normed: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
         """Return KV with shape (batch, 2, chosen, channels), keys rotated to their positions."""
-        keys = self._turned(self._normed(layer.self_attn, "k", normed), chosen)
+        keys = self._rotate(self._normed(layer.self_attn, "k", normed), chosen)
         return torch.stack((keys, layer.self_attn.v_proj(normed)), dim=1)
 
     def _attend(
@@ -155,7 +155,7 @@ class Blender:
         """Return the attention output of the chosen tokens over the blended KV of all tokens up to each."""
         batch, count = chosen.shape
         dim = self._layout.head_dim
-        queries = self._turned(self._normed(layer.self_attn, "q", normed), chosen)
+        queries = self._rotate(self._normed(layer.self_attn, "q", normed), chosen)
         queries = queries.reshape(batch, count, self._heads, dim).transpose(1, 2)
         keys, values = (
             kind.reshape(batch, kv.shape[2], self._layout.kv_heads, dim).transpose(1, 2)
@@ -177,15 +177,15 @@ class Blender:
         heads = vectors.reshape(*vectors.shape[:2], -1, self._layout.head_dim)
         return torch.as_tensor(norm(heads)).reshape(vectors.shape)
 
-    def _turned(self, vectors: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        """Rotate vectors as `rotary.turn` does, with different positions for each sample."""
+    def _rotate(self, vectors: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Rotate vectors as `rotary.rotate` does, with different positions for each sample."""
         half = self._layout.head_dim // 2
         heads = vectors.reshape(*vectors.shape[:2], -1, self._layout.head_dim)
         angles = positions[..., None].double() * self._theta ** (-torch.arange(half).double() / half)
         cosine, sine = angles.cos().float()[:, :, None], angles.sin().float()[:, :, None]
         first, second = heads[..., :half], heads[..., half:]
-        turned = torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
-        return turned.reshape(vectors.shape)
+        rotated = torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+        return rotated.reshape(vectors.shape)
 
 
 class _Work:
@@ -217,5 +217,5 @@ def _put(kv: torch.Tensor, fresh: torch.Tensor, chosen: torch.Tensor) -> torch.T
     return deviation
 
 
-def _take(of: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    return of.gather(1, kept if of.ndim == 2 else kept[..., None].expand(-1, -1, of.shape[2]))
+def _take(of: torch.Tensor, selected: torch.Tensor) -> torch.Tensor:
+    return of.gather(1, selected if of.ndim == 2 else selected[..., None].expand(-1, -1, of.shape[2]))

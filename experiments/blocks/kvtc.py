@@ -19,18 +19,16 @@ import numpy.typing as npt
 from kvcodec.bfloat16 import from_bits, to_bits
 from kvcodec.layout import Floats
 
-BELL, BLOCK = "bell", "block"
+NORMAL, BLOCK = "normal", "block"
 """Ranges of a component's codes.
 
-With `BELL`, a range fits a normal distribution with the component's deviation on other documents, and costs
+With `NORMAL`, a range fits a normal distribution with the component's deviation on other documents, and costs
 no bytes. With `BLOCK`, as in the open code, it is from the least to the largest value in each block, sent as
 two 16-bit floats. The open code sends integers of Python, and does not count them in its ratio.
 """
 SINKS: Final = 4
 """Number of first tokens, which receive much attention whatever they are (attention sinks)."""
 MOST_BITS: Final = 8
-
-Turn = npt.NDArray[np.complex64]
 
 
 @dataclass(frozen=True)
@@ -56,15 +54,15 @@ class KvtcCoder:
         theta: float,
         key_bits: float,
         value_bits: float,
-        ranges: str = BELL,
+        ranges: str = NORMAL,
     ) -> None:
         """Compute the bases from `calibration`, with shape (documents, layers, 2, tokens, channels).
 
         All its documents begin at position 0. `key_bits` and `value_bits` are mean bits a value.
         """
         self._head_dim, self._theta, self._ranges = head_dim, theta, ranges
-        turned = np.stack([self._turn_keys(kv, -1) for kv in calibration])
-        rows = turned[:, :, :, SINKS:].transpose(1, 2, 0, 3, 4)
+        rotated = np.stack([self._rotate_keys(kv, -1) for kv in calibration])
+        rows = rotated[:, :, :, SINKS:].transpose(1, 2, 0, 3, 4)
         self._bases = [
             [_basis(layer[kind].reshape(-1, rows.shape[-1]), (key_bits, value_bits)[kind]) for kind in (0, 1)]
             for layer in rows
@@ -72,12 +70,12 @@ class KvtcCoder:
 
     def encode(self, kv: Floats) -> bytes:
         """Return a block's stream: first tokens in bfloat16, ranges, and compressed codes."""
-        turned = self._turn_keys(kv, -1)
+        rotated = self._rotate_keys(kv, -1)
         parts: list[bytes] = []
         ranges: list[np.float16] = []
         for layer, kinds in enumerate(self._bases):
             for kind, basis in enumerate(kinds):
-                spread = (turned[layer, kind, SINKS:] - basis.mean) @ basis.components.T
+                spread = (rotated[layer, kind, SINKS:] - basis.mean) @ basis.components.T
                 for column, deviation, bits in zip(spread.T, basis.deviations, basis.bits, strict=True):
                     if bits:
                         lowest, step = self._range(column, deviation, int(bits), ranges)
@@ -106,11 +104,11 @@ class KvtcCoder:
                         if self._ranges == BLOCK:
                             lowest, step = _between(next(ranges), next(ranges), int(bits))
                         else:
-                            lowest, step = _bell(deviation, int(bits))
+                            lowest, step = _normal_range(deviation, int(bits))
                         spread[:, column] = _values(codes, lowest, step)
                         at += size
                 kv[layer, kind, SINKS:] = spread @ basis.components + basis.mean
-        kv = self._turn_keys(kv, 1)
+        kv = self._rotate_keys(kv, 1)
         sinks = from_bits(np.frombuffer(stream[:sink_bytes], np.uint16))
         kv[:, :, :SINKS] = sinks.reshape(layers, 2, SINKS, channels)
         return kv
@@ -124,29 +122,29 @@ class KvtcCoder:
         self, column: Floats, deviation: float, bits: int, sent: list[np.float16]
     ) -> tuple[float, float]:
         """Return lowest value and step of a component's codes; adds the numbers to send to `sent`."""
-        if self._ranges == BELL:
-            return _bell(deviation, bits)
+        if self._ranges == NORMAL:
+            return _normal_range(deviation, bits)
         ends = np.float16(column.min()), np.float16(column.max())
         sent.extend(ends)
         return _between(float(ends[0]), float(ends[1]), bits)
 
-    def _turn_keys(self, kv: Floats, sign: int) -> Floats:
-        from experiments.blocks.rotary import turn
+    def _rotate_keys(self, kv: Floats, sign: int) -> Floats:
+        from experiments.blocks.rotary import rotate
 
-        turned = kv.copy()
+        rotated = kv.copy()
         positions = sign * np.arange(kv.shape[2])
-        turned[:, 0] = turn(kv[:, 0], positions, self._head_dim, self._theta)
-        return turned
+        rotated[:, 0] = rotate(kv[:, 0], positions, self._head_dim, self._theta)
+        return rotated
 
 
 def _basis(rows: Floats, bits: float) -> Basis:
     mean = rows.mean(axis=0)
     _, singular, components = np.linalg.svd(rows - mean, full_matrices=False)
     deviations = np.maximum(singular / np.sqrt(len(rows)), 1e-9).astype(np.float32)
-    return Basis(mean, components.astype(np.float32), deviations, _deal(deviations, bits))
+    return Basis(mean, components.astype(np.float32), deviations, _allocate_bits(deviations, bits))
 
 
-def _deal(deviations: Floats, mean_bits: float) -> npt.NDArray[np.int64]:
+def _allocate_bits(deviations: Floats, mean_bits: float) -> npt.NDArray[np.int64]:
     """Return the bits of each component: each bit goes to the component with the largest error.
 
     The paper's dynamic program finds the same.
@@ -158,7 +156,7 @@ def _deal(deviations: Floats, mean_bits: float) -> npt.NDArray[np.int64]:
     return bits
 
 
-def _bell(deviation: float, bits: int) -> tuple[float, float]:
+def _normal_range(deviation: float, bits: int) -> tuple[float, float]:
     """Return lowest value and step of the best uniform quantiser of a normal distribution (Max, 1960).
 
     The formula is within 1 % of it. With fewer bits the range is narrower.

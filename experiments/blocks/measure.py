@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from commands.errors import ExperimentError
-from experiments.blocks.kvtc import BELL, BLOCK, KvtcCoder
+from experiments.blocks.kvtc import BLOCK, NORMAL, KvtcCoder
 from experiments.blocks.lmcache import LmCacheCoder, large_model_bins, lmcache_bins
 from experiments.blocks.model.load import Floats, Transformer
 from experiments.blocks.quality import Judge, Quality
@@ -19,7 +19,7 @@ from kvcodec import CODECS, Layout, decode, encode
 
 KVTC_BITS: Final = ((3.0, 4.0), (2.0, 4.0), (4.0, 6.0))
 """Bits of keys and values for KVTC: two settings of its open code, and one between."""
-KVTC_RANGES: Final = {BELL: "", BLOCK: " block"}
+KVTC_RANGES: Final = {NORMAL: "", BLOCK: " block"}
 """Suffix of a row's name, by range of KVTC's codes."""
 
 
@@ -75,7 +75,7 @@ def project_coders(layout: Layout) -> Iterator[Coder]:
             )
 
 
-def rival_coders(transformer: Transformer, calibration: Floats) -> Iterator[Coder]:
+def published_coders(transformer: Transformer, calibration: Floats) -> Iterator[Coder]:
     """Yield LMCache's own coder and KVTC's method, each at several levels."""
     layout = transformer.layout
     for label, bins in (("its own", lmcache_bins), ("32/16", large_model_bins)):
@@ -98,7 +98,7 @@ def rotary_theta(transformer: Transformer) -> float:
     rope = getattr(transformer.model.config, "rope_parameters", None) or {}
     if rope.get("rope_type") != "default" or "rope_theta" not in rope:
         raise ExperimentError(
-            f"{transformer.name}: positions of type {rope.get('rope_type')!r} can't be turned back; expected "
+            f"{transformer.name}: positions of type {rope.get('rope_type')!r} can't be undone; expected "
             "plain rotary ones (rope_type default)"
         )
     return float(rope["rope_theta"])

@@ -69,13 +69,13 @@ class Layers:
             for layer in range(of.layout.layers)
         ]
         sizes = [sum(map(len, streams)) for streams in self._streams]
-        self._came_s = np.cumsum(sizes) * 8 / LINK_BIT_S
+        self._arrival_s = np.cumsum(sizes) * 8 / LINK_BIT_S
         """Seconds from the first request until each layer has arrived."""
         self.kv = np.zeros_like(reused)
 
     def load(self, layer: int, began_s: float) -> None:
         """Wait for a layer of all contexts and decode it; `began_s` is a time of `perf_counter`."""
-        time.sleep(max(0.0, began_s + self._came_s[layer] - time.perf_counter()))
+        time.sleep(max(0.0, began_s + self._arrival_s[layer] - time.perf_counter()))
         for context, stream in enumerate(self._streams[layer]):
             self.kv[context, layer] = decode(stream, self._layout)[0]
 

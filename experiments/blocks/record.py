@@ -48,8 +48,8 @@ def make_record(
         if coder.name != _PLAIN:
             recorded[coder.name]["levels"][str(coder.level)] = _measured(coder, blocks, transformer.layout)
             show(f"{coder.name} {coder.level}")
-    told = {"documents": documents, "tokens_a_block": blocks.shape[3], "seed": seed, **about}
-    return {"about": told, "codecs": recorded}
+    about_record = {"documents": documents, "tokens_a_block": blocks.shape[3], "seed": seed, **about}
+    return {"about": about_record, "codecs": recorded}
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

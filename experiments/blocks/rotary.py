@@ -8,7 +8,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 
 
-def turn(keys: Floats, positions: npt.NDArray[np.int64], head_dim: int, theta: float) -> Floats:
+def rotate(keys: Floats, positions: npt.NDArray[np.int64], head_dim: int, theta: float) -> Floats:
     """Return keys, with shape (..., tokens, heads * head_dim), rotated by each token's number of positions.
 
     Negative numbers rotate back.
@@ -19,5 +19,5 @@ def turn(keys: Floats, positions: npt.NDArray[np.int64], head_dim: int, theta: f
     cosine = np.cos(angles).astype(np.float32)[:, None]
     sine = np.sin(angles).astype(np.float32)[:, None]
     first, second = heads[..., :half], heads[..., half:]
-    turned = np.concatenate((first * cosine - second * sine, second * cosine + first * sine), axis=-1)
-    return turned.reshape(keys.shape)
+    rotated = np.concatenate((first * cosine - second * sine, second * cosine + first * sine), axis=-1)
+    return rotated.reshape(keys.shape)

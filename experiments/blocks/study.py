@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from commands.intervals import Interval, mean_interval
-from experiments.blocks.blend import SHARES, Blender, chunk_kv
+from experiments.blocks.blend import RECOMPUTED_SHARES, Blender, chunk_kv
 from experiments.blocks.counts import Sensitivity, shuffled_perplexity
 from experiments.blocks.measure import (
     KVTC_BITS,
@@ -15,7 +15,7 @@ from experiments.blocks.measure import (
     Measured,
     measure,
     project_coders,
-    rival_coders,
+    published_coders,
 )
 from experiments.blocks.model.corpus import Corpus
 from experiments.blocks.model.documents import Shape
@@ -132,7 +132,7 @@ def _codecs(
     others = draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed + _CALIBRATION)
     calibration = Judge(transformer, others).kv
     codecs = []
-    for coder in (*rival_coders(transformer, calibration), *project_coders(transformer.layout)):
+    for coder in (*published_coders(transformer, calibration), *project_coders(transformer.layout)):
         codecs.append(measure(coder, judge, transformer.layout))
         show(f"{coder.name} {coder.level}")
     return codecs
@@ -140,8 +140,8 @@ def _codecs(
 
 def steps(seeds: int = 1) -> int:
     """Return how often `run_study` calls `show`."""
-    rivals = 2 + len(KVTC_BITS) * len(KVTC_RANGES)
-    return seeds * (len(SHARES) + rivals + sum(len(codec.levels) for codec in CODECS.values()))
+    published = 2 + len(KVTC_BITS) * len(KVTC_RANGES)
+    return seeds * (len(RECOMPUTED_SHARES) + published + sum(len(codec.levels) for codec in CODECS.values()))
 
 
 def _blending(
@@ -159,7 +159,7 @@ def _blending(
     reused = chunk_kv(transformer, samples.contexts, CHUNK_TOKENS)
     blender = Blender(transformer)
     results = []
-    for share in SHARES:
+    for share in RECOMPUTED_SHARES:
         blended = blender.blend(samples.contexts, reused, share)
         how = {0.0: "full reuse", 1.0: "full recomputation"}.get(share, "blend")
         results.append(BlendResult(how, blended.recomputed, blended.flops_saved, judge.judge(blended.kv)))

@@ -98,17 +98,20 @@ def compute(
     cells = [(work, name) for work in works for name in options.systems]
     jobs = [(*cell, seed) for cell in cells for seed in range(options.seed, options.seed + options.seeds)]
 
-    def made(job: tuple[str, str, int]) -> Scenario:
+    def scenario_of(job: tuple[str, str, int]) -> Scenario:
         chosen, name, seed = works[job[0]], job[1], job[2]
         trace = {} if chosen.name in WORKS else options.scenario_fields()
         return scenario(chosen, name, options.requests, seed, trace, options.block_tokens)
 
     for cell in cells:
-        check(made((*cell, options.seed)))
+        check(scenario_of((*cell, options.seed)))
     with screen.progress() as progress:
         task = progress.add_task("simulating", total=len(jobs))
         done = run_all(
-            lambda job: _figures(simulate(made(job))), jobs, options.processes, lambda: progress.advance(task)
+            lambda job: _figures(simulate(scenario_of(job))),
+            jobs,
+            options.processes,
+            lambda: progress.advance(task),
         )
     found: dict[tuple[str, str], list[Figures]] = {cell: [] for cell in cells}
     for (traffic, name, _), figures in zip(jobs, done, strict=True):

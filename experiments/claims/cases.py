@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from commands.trace_options import TraceOptions
-from experiments.study.systems import SHARES, Setting, system
+from experiments.study.systems import PEER_SHARES, Setting, system
 from scenario import Scenario
 from workload.trace import MOONCAKE
 
-RDMA_SHARE = SHARES["RDMA as measured"]
+RDMA_SHARE = PEER_SHARES["RDMA as measured"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def scenario(row: str, seed: int) -> Scenario:
     """Return a row's scenario: one storage node, and a node for the writer and for each reader."""
     shape, nodes = ROWS[row]
     block_gb = make_cost_model("llama3-70b-fp8", "h800").block_bytes / GB
-    room = {"gpu_gb": 64.5 * block_gb, "dram_gb": 128.5 * block_gb}
+    memory = {"gpu_gb": 64.5 * block_gb, "dram_gb": 128.5 * block_gb}
     return Scenario().changed(
         workload={
             "shape": shape,
@@ -78,7 +78,7 @@ def scenario(row: str, seed: int) -> Scenario:
             "loop": "open",
         },
         model={"name": "llama3-70b-fp8", "gpu": "h800"},
-        nodes={"count": nodes, "gate": "always", **room},
+        nodes={"count": nodes, "gate": "always", **memory},
         network={"link_gbit_s": LINK_GBIT_S},
         storage={"count": 1, "dram_gb": 50_000 * block_gb, "ssd_gb": 50_000 * block_gb},
         pool={"size_gb": 64.5 * block_gb},
@@ -99,7 +99,7 @@ def _run(screen: Screen, options: LiveOptions) -> int:
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / "live.json"
     opened = OpenNetworks(screen, options.results, {"revision": revision()})
-    records = [one for one in _kept(path) if one["scale"] == options.scale and not complaints(one)]
+    records = [one for one in _stored_runs(path) if one["scale"] == options.scale and not complaints(one)]
     for row, mode, seed in _turns(options):
         if any((row, mode, seed) == (one["row"], one["mode"], one["seed"]) for one in records):
             continue
@@ -146,7 +146,7 @@ def _turns(options: LiveOptions) -> Iterator[tuple[str, str, int]]:
                 yield row, mode, seed
 
 
-def _kept(path: Path) -> list[Record]:
+def _stored_runs(path: Path) -> list[Record]:
     """Return the runs that are in the file, so that an interrupted command goes on."""
     return list(json.loads(path.read_text())["plays"]) if path.exists() else []
 
@@ -170,8 +170,8 @@ def ratios(records: Sequence[Record], row: str, kind: str) -> dict[int, float]:
 def compared(records: Sequence[Record], row: str) -> tuple[Interval, Interval, Interval]:
     """Return the ratio live, the ratio simulated and their difference, as means over at least one seed."""
     live, ours = (ratios(records, row, kind) for kind in ("played", "simulated"))
-    apart = [live[seed] - ours[seed] for seed in live]
-    return mean_interval(list(live.values())), mean_interval(list(ours.values())), mean_interval(apart)
+    difference = [live[seed] - ours[seed] for seed in live]
+    return mean_interval(list(live.values())), mean_interval(list(ours.values())), mean_interval(difference)
 
 
 def _table(records: Sequence[Record]) -> Table:
@@ -182,9 +182,9 @@ def _table(records: Sequence[Record]) -> Table:
         seeds = len(ratios(records, row, "played"))
         if not seeds:
             continue
-        live, ours, apart = compared(records, row)
-        agree = "yes" if apart.low <= 0.0 <= apart.high else "no"
-        table.add_row(row, str(seeds), f"{live:.3f}", f"{ours:.3f}", f"{apart:+.3f}", agree)
+        live, ours, difference = compared(records, row)
+        agree = "yes" if difference.low <= 0.0 <= difference.high else "no"
+        table.add_row(row, str(seeds), f"{live:.3f}", f"{ours:.3f}", f"{difference:+.3f}", agree)
     return table
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commands.command import Screen, run_command
-from commands.value_size import LARGEST_BYTES, is_open, speak
+from commands.value_size import LARGEST_BYTES, restart_with_size, size_is_unset
 from emulator.processes import ProcessError
 from emulator.result import PROGRAM, ROOT, revision
 from experiments.engines import model
@@ -17,7 +17,7 @@ from experiments.engines.options import EnginesOptions, parse_options
 from experiments.engines.page import write_page
 from experiments.engines.play import Play
 from experiments.engines.report import print_report, shortfalls
-from experiments.engines.requests import NODES, make_asks
+from experiments.engines.requests import NODES, make_requests
 from experiments.engines.result import write_summary
 from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_size
 from experiments.logs import open_network
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: EnginesOptions) -> int:
     check_machine()
-    if is_open() and options.engine == Embedded.name:
-        speak(LARGEST_BYTES)
+    if size_is_unset() and options.engine == Embedded.name:
+        restart_with_size(LARGEST_BYTES)
     _announce(screen, options)
     play = _play(screen, options)
     print_report(screen.console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)
@@ -52,7 +52,7 @@ def _run(screen: Screen, options: EnginesOptions) -> int:
 def _play(screen: Screen, options: EnginesOptions) -> Play:
     """Run all modes. The summary is written after each, so that an interrupted run leaves its results."""
     engine = make_engine(options.engine)
-    asks = make_asks(options)
+    requests = make_requests(options)
     with screen.progress() as progress:
         task = progress.add_task("making the model", total=None)
         folder = make_model()
@@ -60,13 +60,13 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
         with open_network(screen, make_fabric(options), engine, options.results, about) as network:
             progress.update(task, description=f"compiling the P4 program ({engine.name})")
             artifacts = network.compile(PROGRAM, pool_size(options).defines)
-            total = len(asks.first) + len(asks.trace)
+            total = len(requests.first) + len(requests.trace)
             progress.update(task, total=total)
 
             def show(what: str, served: int) -> None:
                 progress.update(task, description=what, completed=served)
 
-            play = Play(options, Stage(options, network, artifacts, folder), asks, show)
+            play = Play(options, Stage(options, network, artifacts, folder), requests, show)
             began_s = time.monotonic()
             for mode in play.run():
                 write_summary(options.results / "summary.json", _about(options), play.modes, play.damaged)
@@ -83,9 +83,9 @@ def make_model() -> Path:
         raise ProcessError(f"{ENGINE_PYTHON} is missing: run scripts/setup-engines.sh, or make engines")
     if not (folder / "model.safetensors").exists():
         command = [str(ENGINE_PYTHON), "-m", "experiments.engines.model", str(folder)]
-        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            raise ProcessError(f"the model could not be made:\n{made.stderr.strip()[-2000:]}")
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ProcessError(f"the model could not be made:\n{done.stderr.strip()[-2000:]}")
     return folder
 
 

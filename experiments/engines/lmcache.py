@@ -85,8 +85,8 @@ def _server(stage: Stage, directory: Path, node: str) -> Iterator[None]:
 def _wait_ready(node: str, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline_s = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline_s:
-        said = log.read_text(errors="replace")
-        if "server is running" in said.lower() or "ready" in said.lower():
+        output = log.read_text(errors="replace")
+        if "server is running" in output.lower() or "ready" in output.lower():
             return
         if process.poll() is not None:
             break

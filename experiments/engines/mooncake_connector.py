@@ -152,7 +152,7 @@ def opened() -> list[MooncakePool]:
     return list(_opened.values())
 
 
-class MooncakeConnectorOfWeir(WeirConnector):
+class WeirMooncakeConnector(WeirConnector):
     """Connector of vLLM that stores objects in Mooncake."""
 
     _open_pool = staticmethod(open_mooncake)  # type: ignore[assignment] # it has the methods that the connector calls

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engines.conformance.comparison import Reply, difference
 from experiments.engines import lmcache
 from experiments.engines.options import LMCACHE, MOONCAKE, POOL, RECOMPUTE, STORAGE, EnginesOptions
-from experiments.engines.requests import NODES, Asks
+from experiments.engines.requests import NODES, Requests
 from experiments.engines.result import Damage, ModeResult, Served, evaluate
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ OnProgress = Callable[[str, int], None]
 class Play:
     """Run of the experiment: `modes` has the results so far, `damaged` those with damaged KV."""
 
-    def __init__(self, options: EnginesOptions, stage: Stage, asks: Asks, on_progress: OnProgress) -> None:
+    def __init__(
+        self, options: EnginesOptions, stage: Stage, requests: Requests, on_progress: OnProgress
+    ) -> None:
         self.modes: dict[str, ModeResult] = {}
         self.damaged: Damage | None = None
-        self._options, self._stage, self._asks, self._on_progress = options, stage, asks, on_progress
+        self._options, self._stage, self._requests, self._on_progress = options, stage, requests, on_progress
         self._served: dict[str, list[Served]] = {}
 
     def run(self) -> Iterator[str]:
@@ -104,18 +106,18 @@ class Play:
         for engine in engines.values():
             engine.tell("forget", "forgot")
         before = _total(engines)
-        for served, ask in enumerate((*self._asks.first, *self._asks.trace), 1):
-            replies += engines[ask.node].serve([ask], self._options.output_tokens)
+        for served, request in enumerate((*self._requests.first, *self._requests.trace), 1):
+            replies += engines[request.node].serve([request], self._options.output_tokens)
             self._on_progress(mode, served)
-        count = len(self._asks.first)
+        count = len(self._requests.first)
         return Served(replies[:count], replies[count:], _since(before, _total(engines)))
 
     def _damage(self, engines: dict[str, Engine]) -> Damage:
         """Repeat the last request with KV that is damaged on its way into the engine's memory."""
-        ask, engine = self._asks.trace[-1], engines[self._asks.trace[-1].node]
+        request, engine = self._requests.trace[-1], engines[self._requests.trace[-1].node]
         engine.tell("forget", "forgot")
         engine.tell("damage", "damaging")
-        (reply,) = engine.serve([ask], self._options.output_tokens)
+        (reply,) = engine.serve([request], self._options.output_tokens)
         return Damage(*difference(reply, self._reference[-1]))
 
 

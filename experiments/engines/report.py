@@ -42,8 +42,10 @@ def print_report(
     for name, cell in rows:
         table.add_row(name, *(cell(mode) for mode in modes.values()))
     if MOONCAKE in modes and len(modes[MOONCAKE].round_ttft_ms) > 1:
-        rival = modes[MOONCAKE].round_ttft_ms
-        table.add_row("TTFT p50 to Mooncake's, by rounds", *(_to(rival, mode) for mode in modes.values()))
+        mooncake = modes[MOONCAKE].round_ttft_ms
+        table.add_row(
+            "TTFT p50 to Mooncake's, by rounds", *(_ratio_to(mooncake, mode) for mode in modes.values())
+        )
     console.print(table)
     if damaged is not None:
         verdict = "noticed" if damaged.noticed else "NOT NOTICED: the comparison is worth nothing"
@@ -70,11 +72,13 @@ def shortfalls(modes: Mapping[str, ModeResult], damaged: Damage | None) -> list[
     return found
 
 
-def _to(rival: Sequence[float], mode: ModeResult) -> str:
+def _ratio_to(mooncake: Sequence[float], mode: ModeResult) -> str:
     """Return the mean of the rounds' ratios with its interval; "" if the numbers of rounds differ."""
-    if len(mode.round_ttft_ms) != len(rival):
+    if len(mode.round_ttft_ms) != len(mooncake):
         return ""
-    return f"{mean_interval([one / other for one, other in zip(mode.round_ttft_ms, rival, strict=True)]):.2f}"
+    return (
+        f"{mean_interval([one / other for one, other in zip(mode.round_ttft_ms, mooncake, strict=True)]):.2f}"
+    )
 
 
 def _share(mode: ModeResult, modes: Mapping[str, ModeResult]) -> str:

@@ -15,7 +15,7 @@ NODES = ("node1", "node2")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Request:
     """Request to the engine on a node."""
 
     node: str
@@ -23,16 +23,16 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class Requests:
     """Requests of a run, the same in every mode."""
 
-    first: list[Ask]
+    first: list[Request]
     """First request of each prefix, which node1 computes in every mode."""
-    trace: list[Ask]
+    trace: list[Request]
     """Requests to the engines in turns, one after the other, with prefixes by Zipf's law."""
 
 
-def make_asks(options: EnginesOptions) -> Asks:
+def make_requests(options: EnginesOptions) -> Requests:
     """Make the requests from the seed alone."""
     choice = random.Random(options.seed)
 
@@ -41,9 +41,9 @@ def make_asks(options: EnginesOptions) -> Asks:
 
     prefixes = [tokens(options.prefix_tokens) for _ in range(options.prefixes)]
     weights = [1 / rank for rank in range(1, options.prefixes + 1)]
-    first = [Ask(NODES[0], prefix + tokens(options.suffix_tokens)) for prefix in prefixes]
+    first = [Request(NODES[0], prefix + tokens(options.suffix_tokens)) for prefix in prefixes]
     trace = []
     for index in range(options.requests):
         (prefix,) = choice.choices(prefixes, weights)
-        trace.append(Ask(NODES[(index + 1) % len(NODES)], prefix + tokens(options.suffix_tokens)))
-    return Asks(first, trace)
+        trace.append(Request(NODES[(index + 1) % len(NODES)], prefix + tokens(options.suffix_tokens)))
+    return Requests(first, trace)

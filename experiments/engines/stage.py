@@ -21,7 +21,7 @@ from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, wait_
 from emulator.result import ROOT
 from experiments.engines.model import HEAD, KV_HEADS, LAYERS
 from experiments.engines.options import BLOCK_TOKENS, LMCACHE, MOONCAKE, POOL, EnginesOptions
-from experiments.engines.requests import NODES, Ask
+from experiments.engines.requests import NODES, Request
 from experiments.engines.vllm_node import ENVIRONMENT
 from hostlib.protocol.wire import fragment_count
 from topologies.engines import Artifacts
@@ -96,11 +96,11 @@ class Stage:
 
             processes.append(LineProcess("mooncake", command, directory / "mooncake.log", popen, events))
             wait_for("ready", processes[1:], events, START_TIMEOUT_S)
-            rival = {
-                "kv_connector": "MooncakeConnectorOfWeir",
+            mooncake = {
+                "kv_connector": "WeirMooncakeConnector",
                 "kv_connector_module_path": "experiments.engines.mooncake_connector",
             }
-            yield {node: self.connector(node) | rival for node in NODES}
+            yield {node: self.connector(node) | mooncake for node in NODES}
         finally:
             for process in processes:
                 process.stop()
@@ -213,13 +213,13 @@ class Engine:
         self._process = process
         self._counted: dict[str, Any] = {}
 
-    def serve(self, asks: Sequence[Ask], output_tokens: int) -> list[dict[str, Any]]:
+    def serve(self, requests: Sequence[Request], output_tokens: int) -> list[dict[str, Any]]:
         """Send requests that the engine serves together; returns their replies. Raises ProcessError."""
-        requests = [{"tokens": ask.tokens, "output_tokens": output_tokens} for ask in asks]
-        self._process.send("run " + json.dumps({"requests": requests}))
-        said = self.expect("served", SERVE_TIMEOUT_S)
-        self._counted = said["pool"] | {"hit_tokens": said["hit_tokens"]}
-        return list(said["replies"])
+        messages = [{"tokens": request.tokens, "output_tokens": output_tokens} for request in requests]
+        self._process.send("run " + json.dumps({"requests": messages}))
+        answer = self.expect("served", SERVE_TIMEOUT_S)
+        self._counted = answer["pool"] | {"hit_tokens": answer["hit_tokens"]}
+        return list(answer["replies"])
 
     def counts(self) -> dict[str, Any]:
         """Return the counters since the engine started, as of its last reply."""
@@ -234,13 +234,13 @@ class Engine:
         """Return the next event of that name; raises ProcessError if the engine ends or is silent."""
         while True:
             try:
-                _, said = self._process.events.get(timeout=timeout_s)
+                _, answer = self._process.events.get(timeout=timeout_s)
             except queue.Empty:
                 raise ProcessError(f"{self._process.name} said nothing for {timeout_s:g} s") from None
-            if said["event"] == "ended":
+            if answer["event"] == "ended":
                 raise self._process.failure()
-            if said["event"] == event:
-                return dict(said)
+            if answer["event"] == event:
+                return dict(answer)
 
     def tell_to_stop(self) -> None:
         """Tell the engine to end, without waiting for it."""

@@ -163,8 +163,8 @@ def counter(llm: Any, name: str) -> int:
 def _pool_stats() -> dict[str, Any]:
     from hostlib.engine import open_pools
 
-    rival = sys.modules.get("experiments.engines.mooncake_connector")
-    pools = rival.opened() if rival else open_pools()
+    mooncake = sys.modules.get("experiments.engines.mooncake_connector")
+    pools = mooncake.opened() if mooncake else open_pools()
     return next((pool.stats() for pool in pools), {})
 
 

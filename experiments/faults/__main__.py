@@ -129,11 +129,11 @@ def play(network: Network, artifacts: Artifacts, options: FaultsOptions, name: s
             time.sleep(START_DELAY_S + part_s)
             fault_s = time.monotonic()
             case.do(running, part_s)
-            healed_s = time.monotonic()
+            fault_end_s = time.monotonic()
             operations = running.played()
         evictions, suspicions = running.evictions, running.suspicions
         wrong, lost = running.check()
-    played = Played(operations, fault_s, healed_s, wrong, lost, watch.use.mean, evictions, suspicions)
+    played = Played(operations, fault_s, fault_end_s, wrong, lost, watch.use.mean, evictions, suspicions)
     return evaluate(name, network.fabric.name, played)
 
 

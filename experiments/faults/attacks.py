@@ -60,8 +60,8 @@ def frames(attack: str, fabric: Fabric, seed: int) -> list[str]:
 
 
 def sender(fabric: Fabric, attack: str) -> str:
-    """Return the host that sends an attack: the last storage node for those of LIARS, or the last node."""
-    return (fabric.stores if attack in LIARS else fabric.nodes)[-1]
+    """Return the host that sends an attack: the last node or, for STORAGE_NODE_ATTACKS, a storage node."""
+    return (fabric.stores if attack in STORAGE_NODE_ATTACKS else fabric.nodes)[-1]
 
 
 def hot_key(at: int) -> bytes:
@@ -331,7 +331,7 @@ ATTACKS: dict[str, Make] = {
     "lying_lists": _lying_lists,
     "lying_hellos": _lying_hellos,
 }
-LIARS = frozenset({"lying_values", "lying_answers", "lying_lists", "lying_hellos"})
+STORAGE_NODE_ATTACKS = frozenset({"lying_values", "lying_answers", "lying_lists", "lying_hellos"})
 """Attacks from the port of a storage node, which also does its work."""
-INSIDERS = frozenset({"wrong_store", "longer", "bypasses", "unanswered", "expects"})
+INSIDER_ATTACKS = frozenset({"wrong_store", "longer", "bypasses", "unanswered", "expects"})
 """Attacks of a host that belongs to the others' tenant and knows its keys, but not its secret."""

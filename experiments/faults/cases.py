@@ -12,12 +12,12 @@ from pathlib import Path
 
 from emulator.processes import READY_TIMEOUT_S
 from experiments.faults.attacks import frames
-from experiments.faults.children import halted, kill, until_said
+from experiments.faults.children import halted, kill, wait_for_event
 from experiments.faults.cluster import Cluster
-from experiments.faults.faulty_disk import FULL_HALFWAY, SLOW, TORN, WHOLE
+from experiments.faults.faulty_disk import FULL_HALFWAY, NO_FAILURE, SLOW, TORN
 from experiments.faults.losses import losing
 
-SPELLS = 3
+REPETITIONS = 3
 """Number of times that a repeated fault happens."""
 FULL_DISK_BYTES = 48 << 20
 FLOOD_PER_S = 1000
@@ -53,15 +53,15 @@ def _storage_killed(cluster: Cluster, seconds: float) -> None:
     kill(cluster.stores[name])
     time.sleep(seconds)
     cluster.stores[name] = cluster.start_store(name)
-    until_said("ready", [cluster.stores[name]], READY_TIMEOUT_S)
+    wait_for_event("ready", [cluster.stores[name]], READY_TIMEOUT_S)
 
 
 def _storage_slow(cluster: Cluster, seconds: float) -> None:
     store = cluster.stores[cluster.fabric.stores[0]]
-    for _ in range(SPELLS):
+    for _ in range(REPETITIONS):
         with halted(store):
-            time.sleep(seconds / SPELLS / 2)
-        time.sleep(seconds / SPELLS / 2)
+            time.sleep(seconds / REPETITIONS / 2)
+        time.sleep(seconds / REPETITIONS / 2)
 
 
 def _controller_killed(cluster: Cluster, seconds: float) -> None:
@@ -78,7 +78,7 @@ def _storage_and_controller_killed(cluster: Cluster, seconds: float) -> None:
     cluster.controller = cluster.start_controller()
     time.sleep(seconds)
     cluster.stores[name] = cluster.start_store(name)
-    until_said("ready", [cluster.stores[name]], READY_TIMEOUT_S)
+    wait_for_event("ready", [cluster.stores[name]], READY_TIMEOUT_S)
 
 
 def _controller_hung(cluster: Cluster, seconds: float) -> None:
@@ -101,8 +101,8 @@ def _digests_flooded(cluster: Cluster, seconds: float) -> None:
     sent = frames("subscribes", cluster.fabric, cluster.plan.seed)
     generator.send(json.dumps({"frames": sent, "rate_per_s": FLOOD_PER_S}))
     time.sleep(seconds)
-    generator.send('{"rest": true}')
-    until_said("rested", [generator], READY_TIMEOUT_S)
+    generator.send('{"pause": true}')
+    wait_for_event("paused", [generator], READY_TIMEOUT_S)
     kill(generator)
 
 
@@ -126,10 +126,10 @@ def _switch_restarted(cluster: Cluster, seconds: float) -> None:
 
 def _link_flap(cluster: Cluster, seconds: float) -> None:
     store = cluster.fabric.stores[0]
-    for _ in range(SPELLS):
+    for _ in range(REPETITIONS):
         with _cut(cluster, cluster.switch_of(store), store):
-            time.sleep(seconds / SPELLS / 2)
-        time.sleep(seconds / SPELLS / 2)
+            time.sleep(seconds / REPETITIONS / 2)
+        time.sleep(seconds / REPETITIONS / 2)
 
 
 def _loss(share: float) -> Callable[[Cluster, float], None]:
@@ -181,14 +181,14 @@ def _cut(cluster: Cluster, one: str, other: str) -> Iterator[None]:
         cluster.cut(one, other, whole=True)
 
 
-def _suffering(title: str, **shares: float) -> Case:
-    def suffer(cluster: Cluster, seconds: float) -> None:
+def _damaged_links(title: str, **shares: float) -> Case:
+    def damage(cluster: Cluster, seconds: float) -> None:
         assert cluster.wires is not None
-        cluster.wires.suffer(**shares)
+        cluster.wires.damage(**shares)
         time.sleep(seconds)
-        cluster.wires.suffer()
+        cluster.wires.damage()
 
-    return Case(title, suffer, shims=True)
+    return Case(title, damage, shims=True)
 
 
 def _disk(letter: str) -> Callable[[Cluster, float], None]:
@@ -197,9 +197,9 @@ def _disk(letter: str) -> Callable[[Cluster, float], None]:
     def fail(cluster: Cluster, seconds: float) -> None:
         faulty = cluster.plan.faulty_disk
         assert faulty is not None
-        faulty.befall(letter)
+        faulty.set_failure(letter)
         time.sleep(seconds)
-        faulty.befall(WHOLE)
+        faulty.set_failure(NO_FAILURE)
 
     return fail
 
@@ -207,26 +207,26 @@ def _disk(letter: str) -> Callable[[Cluster, float], None]:
 def _gray(title: str, **shares: float) -> Case:
     """Return a case in which only the first storage node's link, which stays up, loses frames."""
 
-    def suffer(cluster: Cluster, seconds: float) -> None:
+    def damage(cluster: Cluster, seconds: float) -> None:
         assert cluster.wires is not None
-        cluster.wires.suffer(cluster.port_of(cluster.fabric.stores[0]), **shares)
+        cluster.wires.damage(cluster.port_of(cluster.fabric.stores[0]), **shares)
         time.sleep(seconds)
-        cluster.wires.suffer()
+        cluster.wires.damage()
 
-    return Case(title, suffer, shims=True)
+    return Case(title, damage, shims=True)
 
 
 CASES = {
     "none": Case("nothing", _nothing),
     "storage_killed": Case("storage node killed (SIGKILL), started again", _storage_killed),
-    "storage_slow": Case(f"storage node stopped {SPELLS} times (SIGSTOP)", _storage_slow),
+    "storage_slow": Case(f"storage node stopped {REPETITIONS} times (SIGSTOP)", _storage_slow),
     "controller_killed": Case("controller killed (SIGKILL), started again", _controller_killed),
     "storage_and_controller_killed": Case(
         "storage node and controller killed, the controller started again first",
         _storage_and_controller_killed,
     ),
     "switch_restarted": Case("switches killed (SIGKILL), started again", _switch_restarted),
-    "link_flap": Case(f"link of a storage node down {SPELLS} times", _link_flap),
+    "link_flap": Case(f"link of a storage node down {REPETITIONS} times", _link_flap),
     "loss_1": Case("1 % of all packets lost at each switch", _loss(0.01)),
     "loss_5": Case("5 % of all packets lost at each switch", _loss(0.05)),
     "node_killed": Case("node killed while it waits", _node_killed),
@@ -237,9 +237,11 @@ CASES = {
     "controller_hung": Case("controller stopped (SIGSTOP): its streams hang", _controller_hung),
     "stream_hung": Case("nothing passes between controller and switches", _stream_hung, proxied=True),
     "digests_flooded": Case(f"{FLOOD_PER_S} subscriptions a second from one port", _digests_flooded),
-    "reordering": _suffering("5 % of all frames come up to 10 ms late, on each link of a host", reorder=0.05),
-    "duplication": _suffering("5 % of all frames come twice, on each link of a host", duplicate=0.05),
-    "flipped_bits": _suffering("1 % of all frames have a bit flipped, on each link of a host", flip=0.01),
+    "reordering": _damaged_links(
+        "5 % of all frames come up to 10 ms late, on each link of a host", reorder=0.05
+    ),
+    "duplication": _damaged_links("5 % of all frames come twice, on each link of a host", duplicate=0.05),
+    "flipped_bits": _damaged_links("1 % of all frames have a bit flipped, on each link of a host", flip=0.01),
     "storage_deaf": _gray("nothing reaches a storage node, what it sends passes", deaf=1.0),
     "storage_mute": _gray("nothing that a storage node sends passes, all reaches it", mute=1.0),
     "black_hole": _gray("frames above 600 bytes are lost on the link of a storage node", longest=600),

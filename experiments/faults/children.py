@@ -10,21 +10,21 @@ from collections.abc import Iterable, Iterator
 
 from emulator.processes import LineProcess, ProcessError
 
-LOOK_S = 0.02
+POLL_S = 0.02
 
 
-def until_said(event: str, processes: Iterable[LineProcess], timeout_s: float) -> None:
-    """Wait until each process has said `event`; raises ProcessError if one ends or `timeout_s` is over."""
+def wait_for_event(event: str, processes: Iterable[LineProcess], timeout_s: float) -> None:
+    """Wait until each process has sent `event`; raises ProcessError if one ends or `timeout_s` is over."""
     deadline_s = time.monotonic() + timeout_s
     waiting = list(processes)
-    while waiting := [process for process in waiting if event not in process.said]:
+    while waiting := [process for process in waiting if event not in process.last_events]:
         for process in waiting:
             if process.process.poll() is not None:
                 raise process.failure()
         if time.monotonic() > deadline_s:
             names = ", ".join(process.name for process in waiting)
             raise ProcessError(f"{names} did not say '{event}' within {timeout_s:g} s")
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
 def kill(process: LineProcess) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from controller.config import Config, PoolSize, Port, SwitchConfig, Thresholds
 from emulator.control_plane import start_controller, switch_configs
 from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
-from experiments.faults.children import LOOK_S, kill, until_said
+from experiments.faults.children import POLL_S, kill, wait_for_event
 from experiments.faults.faulty_disk import FaultyDisk
 from experiments.faults.load import PUT_SHARE
 from experiments.faults.wires import Wires, shimmed
@@ -87,7 +87,7 @@ class Cluster:
         self.artifacts = artifacts
         self._homes = [str(self.fabric.hosts[name].ipv4) for name in self.fabric.stores]
         self._controllers = 0
-        self._keepers: list[LineProcess] = []
+        self._controllers_and_stores: list[LineProcess] = []
         """All controllers and storage nodes that were started, also those that have ended."""
         self._children: list[LineProcess] = []
         """All processes that were started, also those that have ended."""
@@ -101,12 +101,12 @@ class Cluster:
         self.network.start_switches()
         if self.plan.proxied:
             self.proxies = [self._start_proxy(name) for name in self.fabric.switches]
-        until_said("ready", self.proxies, READY_TIMEOUT_S)
+        wait_for_event("ready", self.proxies, READY_TIMEOUT_S)
         self.controller = self.start_controller()
         self.stores = {name: self.start_store(name) for name in self.fabric.stores}
         nodes = [name for name in self.fabric.nodes if name != self.plan.intruder]
         self.nodes = {name: self._start_node(name) for name in nodes}
-        until_said("ready", [*self.stores.values(), *self.nodes.values()], READY_TIMEOUT_S)
+        wait_for_event("ready", [*self.stores.values(), *self.nodes.values()], READY_TIMEOUT_S)
         self.until_up()
 
     def stop(self) -> None:
@@ -118,19 +118,19 @@ class Cluster:
     def play(self, at_s: float, seconds: float) -> None:
         """Let all nodes work for `seconds` from `at_s` (CLOCK_MONOTONIC), without waiting; see `played`."""
         for node in self.nodes.values():
-            node.said.pop("played", None)
+            node.last_events.pop("played", None)
             node.send(json.dumps({"play": seconds, "at_s": at_s}))
 
     @property
     def evictions(self) -> int:
         """Return how many blocks pools evicted and storage nodes dropped, by their latest reports."""
-        said = [keeper.progress for keeper in self._keepers]
-        return sum(int(one.get("evicted", 0)) + int(one.get("ssd_dropped", 0)) for one in said)
+        reports = [process.progress for process in self._controllers_and_stores]
+        return sum(int(one.get("evicted", 0)) + int(one.get("ssd_dropped", 0)) for one in reports)
 
     @property
     def suspicions(self) -> int:
         """Return how often a living node suspected that a home had failed: the most of any node."""
-        stats = [node.said["played"]["stats"] for node in self.living_nodes()]
+        stats = [node.last_events["played"]["stats"] for node in self.alive_nodes()]
         return int(max((one["homes_suspected"] for one in stats), default=0))
 
     def played(self) -> list[dict[str, Any]]:
@@ -138,10 +138,10 @@ class Cluster:
 
         Raises ProcessError, or CrashError if a switch has ended.
         """
-        living = self.living_nodes()
-        until_said("played", living, WORK_TIMEOUT_S)
+        alive = self.alive_nodes()
+        wait_for_event("played", alive, WORK_TIMEOUT_S)
         check_switches(self.network)
-        files = (self.directory / f"{node.name}.records" for node in living)
+        files = (self.directory / f"{node.name}.records" for node in alive)
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     def check(self) -> tuple[int, list[str]]:
@@ -156,16 +156,16 @@ class Cluster:
         self.network.start_switches()
         self.controller = self.start_controller()
         self.stores = {name: self.start_store(name) for name in self.fabric.stores}
-        until_said("ready", self.stores.values(), READY_TIMEOUT_S)
+        wait_for_event("ready", self.stores.values(), READY_TIMEOUT_S)
         self.until_up()
-        living = self.living_nodes()
-        for node in living:
+        alive = self.alive_nodes()
+        for node in alive:
             node.send(json.dumps({"check": True}))
-        until_said("checked", living, WORK_TIMEOUT_S)
-        said = [node.said["checked"] for node in living]
-        return sum(one["wrong"] for one in said), [lost for one in said for lost in one["lost"]]
+        wait_for_event("checked", alive, WORK_TIMEOUT_S)
+        checks = [node.last_events["checked"] for node in alive]
+        return sum(one["wrong"] for one in checks), [lost for one in checks for lost in one["lost"]]
 
-    def living_nodes(self) -> list[LineProcess]:
+    def alive_nodes(self) -> list[LineProcess]:
         """Return the nodes that were not killed."""
         return [node for node in self.nodes.values() if not node.stopping]
 
@@ -177,19 +177,19 @@ class Cluster:
         deadline_s = time.monotonic() + UP_TIMEOUT_S
         while not (
             all(store.progress.get("caught_up") for store in self.stores.values())
-            and all(_all_up(node) for node in self.living_nodes())
+            and all(_all_up(node) for node in self.alive_nodes())
         ):
-            for process in (*self.stores.values(), *self.living_nodes()):
+            for process in (*self.stores.values(), *self.alive_nodes()):
                 if process.process.poll() is not None:
                     raise process.failure()
             if time.monotonic() > deadline_s:
-                lists = {node.name: node.said.get("members") for node in self.living_nodes()}
+                lists = {node.name: node.last_events.get("members") for node in self.alive_nodes()}
                 missing = [name for name, one in self.stores.items() if not one.progress.get("caught_up")]
                 raise ProcessError(
                     f"not all storage nodes are up after {UP_TIMEOUT_S:g} s; still catching up: "
                     f"{', '.join(missing) or 'none'}; lists of the nodes: {lists}"
                 )
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
 
     def start_controller(self) -> LineProcess:
         """Start another controller, which takes over; it is ready on return. Raises ProcessError."""
@@ -205,9 +205,9 @@ class Cluster:
             thresholds=Thresholds(report_count=2, fill="on_the_way"),
         )
         controller = start_controller(config, self.network, directory)
-        self._keepers.append(controller)
+        self._controllers_and_stores.append(controller)
         self._children.append(controller)
-        until_said("ready", [controller], READY_TIMEOUT_S)
+        wait_for_event("ready", [controller], READY_TIMEOUT_S)
         return controller
 
     def start_store(self, name: str) -> LineProcess:
@@ -222,7 +222,7 @@ class Cluster:
         faulty = self.plan.faulty_disk if name == self.fabric.stores[0] else None
         store = self._start(name, "hostlib.storage.storage", config, faulty)
         store.send("start")
-        self._keepers.append(store)
+        self._controllers_and_stores.append(store)
         return store
 
     def disk(self, store: str) -> Path:
@@ -253,7 +253,7 @@ class Cluster:
         log = self.directory / f"{interface}.log"
         flood = LineProcess(f"flood {interface}", command, log, partial(self.network.popen, name))
         self._children.append(flood)
-        until_said("ready", [flood], READY_TIMEOUT_S)
+        wait_for_event("ready", [flood], READY_TIMEOUT_S)
         return flood
 
     def _adapted(self, switch: SwitchConfig) -> SwitchConfig:
@@ -338,7 +338,7 @@ def cluster(
 
 
 def _all_up(node: LineProcess) -> bool:
-    members = node.said.get("members", {})
+    members = node.last_events.get("members", {})
     return bool(members.get("epoch", 0)) and set(members["states"]) == {"UP"}
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def apart() -> tuple[set[int], set[int]] | None:
+def split_cores() -> tuple[set[int], set[int]] | None:
     """Return one of the cores that this process may use, and the rest; None if there is only one."""
     cores = sorted(os.sched_getaffinity(0))
     return ({cores[-1]}, set(cores[:-1])) if len(cores) > 1 else None

@@ -10,8 +10,8 @@ from pathlib import Path
 from commands.errors import ExperimentError
 
 SOURCE = Path(__file__).with_name("faulty_disk.c")
-FULL_HALFWAY, TORN, SLOW, WHOLE = "h", "t", "w", "-"
-"""Letters of some failures of the disk; WHOLE ends them. faulty_disk.c has all letters."""
+FULL_HALFWAY, TORN, SLOW, NO_FAILURE = "h", "t", "w", "-"
+"""Letters of some failures of the disk; NO_FAILURE ends them. faulty_disk.c has all letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class FaultyDisk:
     library: Path
     control: Path
 
-    def befall(self, letter: str) -> None:
+    def set_failure(self, letter: str) -> None:
         """Let the disk fail in this way from now on."""
         self.control.write_text(letter)
 
@@ -42,5 +42,5 @@ def build(directory: Path) -> FaultyDisk:
         raise ExperimentError("a faulty disk needs a C compiler (cc)") from None
     except subprocess.CalledProcessError as error:
         raise ExperimentError(f"{SOURCE.name}: {error.stderr.strip()}") from None
-    disk.befall(WHOLE)
+    disk.set_failure(NO_FAILURE)
     return disk

@@ -4,8 +4,8 @@
 
     stdout  < {"event": "ready"}
     stdin   > {"rate_per_s": N, "frames": [HEXADECIMAL, ...]}     sends them in turn until the next line
-    stdin   > {"rest": true}
-    stdout  < {"event": "rested", "sent": N, "received": {OPERATION: {TENANT: N}}}
+    stdin   > {"pause": true}
+    stdout  < {"event": "paused", "sent": N, "received": {OPERATION: {TENANT: N}}}
     stdin   > stop                                                or its end
 
 The frames go out of INTERFACE, and the messages of the protocol that come in there are counted.
@@ -62,7 +62,7 @@ def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once
     by_operation: dict[str, dict[str, int]] = {}
     for (operation, tenant), count in received.items():
         by_operation.setdefault(str(operation), {})[str(tenant)] = count
-    _say_rested(sent, by_operation)
+    _report(sent, by_operation)
 
 
 def _take(back: socket.socket, received: Counter[tuple[int, int]]) -> None:
@@ -81,8 +81,8 @@ def _take(back: socket.socket, received: Counter[tuple[int, int]]) -> None:
         received[message.op, message.tenant] += 1
 
 
-def _say_rested(sent: int, received: dict[str, Any]) -> None:
-    print(json.dumps({"event": "rested", "sent": sent, "received": received}), flush=True)
+def _report(sent: int, received: dict[str, Any]) -> None:
+    print(json.dumps({"event": "paused", "sent": sent, "received": received}), flush=True)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,17 @@ from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from emulator.processes import READY_TIMEOUT_S
 from emulator.result import percentiles, revision
 from experiments.faults.__main__ import BROKEN_OFF, LINK_BIT_S, STORES, compile_program
-from experiments.faults.attacks import ATTACKS, FRAGMENTS, INSIDERS, LIARS, frames, sender
-from experiments.faults.children import until_said
+from experiments.faults.attacks import (
+    ATTACKS,
+    FRAGMENTS,
+    INSIDER_ATTACKS,
+    STORAGE_NODE_ATTACKS,
+    frames,
+    sender,
+)
+from experiments.faults.children import wait_for_event
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
-from experiments.faults.cores import apart, pin
+from experiments.faults.cores import pin, split_cores
 from experiments.faults.load import RIGHT, WRONG
 from experiments.faults.result import reasons
 from experiments.logs import open_network
@@ -129,12 +136,12 @@ class Result:
 
         Hosts that share cores wait for each other's CPU time, whether or not there is an attack.
         """
-        said = []
+        found = []
         if self.is_slower() and self.cpu > MOST_BUSY:
-            said.append(f"{self._slower()}: not judged, as the machine was {self.cpu:.0%} busy")
+            found.append(f"{self._slower()}: not judged, as the machine was {self.cpu:.0%} busy")
         if self.failed and not self.fails_more():
-            said.append(f"{self.failed} operations failed, and {self.failed_sink} with a sink: not judged")
-        return said
+            found.append(f"{self.failed} operations failed, and {self.failed_sink} with a sink: not judged")
+        return found
 
     def _slower(self) -> str:
         return f"p99 {self.p99_ms:.0f} ms, with a sink {self.p99_ms_sink:.0f} ms"
@@ -144,24 +151,24 @@ class Intruder:
     """Generators in the namespace of a host, one for its link and one for a sink."""
 
     def __init__(self, running: Cluster, name: str) -> None:
-        made = f"ip link add {SINK} type veth peer name {SINK}p"
-        running.network.mininet[name].cmd(f"{made} && ip link set {SINK} up && ip link set {SINK}p up")
-        self._ways = {way: running.start_flood(name, way) for way in (SINK, f"{name}-eth0")}
+        create_link = f"ip link add {SINK} type veth peer name {SINK}p"
+        running.network.mininet[name].cmd(f"{create_link} && ip link set {SINK} up && ip link set {SINK}p up")
+        self._generators = {way: running.start_flood(name, way) for way in (SINK, f"{name}-eth0")}
         self._link = f"{name}-eth0"
-        self.pids = [generator.process.pid for generator in self._ways.values()]
+        self.pids = [generator.process.pid for generator in self._generators.values()]
 
     def flood(self, into_sink: bool, sent: Sequence[str], rate_per_s: int) -> None:
-        """Begin to flood the sink or the link, until `rest` is called."""
-        generator = self._ways[SINK if into_sink else self._link]
-        generator.said.pop("rested", None)
+        """Begin to flood the sink or the link, until `pause` is called."""
+        generator = self._generators[SINK if into_sink else self._link]
+        generator.last_events.pop("paused", None)
         generator.send(json.dumps({"frames": sent, "rate_per_s": rate_per_s}))
 
-    def rest(self, into_sink: bool) -> dict[str, Any]:
+    def pause(self, into_sink: bool) -> dict[str, Any]:
         """End the flood; return how many frames were sent, and counts of what came back."""
-        generator = self._ways[SINK if into_sink else self._link]
-        generator.send('{"rest": true}')
-        until_said("rested", [generator], READY_TIMEOUT_S)
-        return generator.said["rested"]
+        generator = self._generators[SINK if into_sink else self._link]
+        generator.send('{"pause": true}')
+        wait_for_event("paused", [generator], READY_TIMEOUT_S)
+        return generator.last_events["paused"]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -206,7 +213,7 @@ def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> N
         outsider = fabric.nodes[-1]
         for name in options.attacks:
             show(f"attack: {name}")
-            insider = name in INSIDERS
+            insider = name in INSIDER_ATTACKS
             plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=outsider, insider=insider)
             port = sender(fabric, name)
             try:
@@ -218,8 +225,8 @@ def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> N
             except BROKEN_OFF as error:
                 results.append(broken_off(name, str(error)))
             network.mininet[port].cmd(f"ip link del {SINK}")
-            said = results[-1].missed() or ["in vain"]
-            screen.say(f"{name}: {'; '.join([*said, *results[-1].remarks()])}")
+            verdict = results[-1].missed() or ["in vain"]
+            screen.say(f"{name}: {'; '.join([*verdict, *results[-1].remarks()])}")
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOptions) -> Result:
@@ -229,15 +236,15 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOp
     """
     sent = frames(name, running.fabric, options.seed)
     operations: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    said: list[dict[str, Any]] = []
+    floods: list[dict[str, Any]] = []
     before = _memory_bytes(running)
     with CpuWatch() as watch:
         for into_sink in (True, False, False, True):
             intruder.flood(into_sink, sent, options.flood_per_s)
             running.play(time.monotonic() + START_DELAY_S, options.seconds)
             operations[into_sink] += running.played()
-            rested = intruder.rest(into_sink)
-            said += [] if into_sink else [rested]
+            counts = intruder.pause(into_sink)
+            floods += [] if into_sink else [counts]
     grown = _memory_bytes(running) - before
     wrong, lost = running.check()
     under_attack = operations[False]
@@ -246,16 +253,18 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOp
         into_sink: percentiles([1000 * (one["end_s"] - one["start_s"]) for one in some]).p99
         for into_sink, some in operations.items()
     }
-    came = [tenants for one in said for tenants in one["received"].values()]
+    received = [tenants for one in floods for tenants in one["received"].values()]
     return Result(
         name,
-        sum(one["sent"] for one in said),
+        sum(one["sent"] for one in floods),
         len(outcomes),
         _failed(under_attack),
         _failed(operations[True]),
         outcomes.count(WRONG) + wrong,
         len(lost),
-        0 if name in INSIDERS | LIARS else sum(tenants.get(str(TENANT), 0) for tenants in came),
+        0
+        if name in INSIDER_ATTACKS | STORAGE_NODE_ATTACKS
+        else sum(tenants.get(str(TENANT), 0) for tenants in received),
         p99_ms[True],
         p99_ms[False],
         grown,
@@ -275,7 +284,7 @@ def _failed(operations: Sequence[dict[str, Any]]) -> int:
 
 
 def _keep_apart(running: Cluster, intruder: Intruder) -> None:
-    cores = apart()
+    cores = split_cores()
     if cores is not None:
         pin(intruder.pids, cores[0])
         pin([*_serving(running), *(node.process.pid for node in running.nodes.values())], cores[1])

@@ -70,7 +70,7 @@ def _lasting(samples: Sequence[Mapping[str, Sample]]) -> Iterator[tuple[str, lis
 
 def processes_of(running: Cluster) -> dict[int, str]:
     """Return the names of a cluster's processes, by their process id."""
-    lines = [running.controller, *running.stores.values(), *running.living_nodes(), *running.proxies]
+    lines = [running.controller, *running.stores.values(), *running.alive_nodes(), *running.proxies]
     named = {one.process.pid: one.name for one in lines}
     named |= {process.pid: name for name, process in running.network.switch_processes.items()}
     return named

@@ -47,8 +47,8 @@ HOT_SHARE = 0.5
 """Share of reads that are of hot blocks."""
 CHECK_TRIES = 3
 CHECK_AT_ONCE = 16
-LOOK_S = 0.05
-LOOKS_PER_QUESTION = 10
+POLL_S = 0.05
+POLLS_PER_QUERY = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class Load:
         self._seal = seal_of(self.config.tenant, self.config.secret)
         self._hot = [hot_key(self._seal, at) for at in range(self.config.hot_blocks)]
         self._active: set[asyncio.Task[None]] = set()
-        self._written = 0
+        self._puts = 0
 
     async def prepare(self) -> None:
         """Write the hot blocks, and one block of the node's own; raises TransferError."""
@@ -109,8 +109,8 @@ class Load:
             content = shake_128(key).digest(self.config.block_bytes)
             await self.client.put(BlockRef(key), content, durable=True, replicas=self.config.replicas)
             self.digests[key] = _digest(content)
-        if (said := await self._put()) != (RIGHT, ""):
-            raise TransferError(self._hot[0], f"the first block could not be written: {said}")
+        if (result := await self._put()) != (RIGHT, ""):
+            raise TransferError(self._hot[0], f"the first block could not be written: {result}")
 
     async def play(self, at_s: float, seconds: float) -> None:
         """Begin each operation when it is due, however many others wait; write records when all ended."""
@@ -134,21 +134,21 @@ class Load:
 
     async def check(self) -> dict[str, Any]:
         """Read back every block that was acknowledged; return how many there are, and those wrong or lost."""
-        room = asyncio.Semaphore(CHECK_AT_ONCE)
+        semaphore = asyncio.Semaphore(CHECK_AT_ONCE)
 
         async def read(key: bytes) -> tuple[str, str]:
-            async with room:
+            async with semaphore:
                 for _ in range(CHECK_TRIES):
-                    said = await self._get(key)
-                    if said[0] in (RIGHT, WRONG):
+                    result = await self._get(key)
+                    if result[0] in (RIGHT, WRONG):
                         break
-                return said
+                return result
 
-        said = await asyncio.gather(*map(read, list(self.digests)))
+        results = await asyncio.gather(*map(read, list(self.digests)))
         return {
-            "blocks": len(said),
-            "wrong": sum(outcome == WRONG for outcome, _ in said),
-            "lost": [detail for outcome, detail in said if outcome not in (RIGHT, WRONG)],
+            "blocks": len(results),
+            "wrong": sum(outcome == WRONG for outcome, _ in results),
+            "lost": [detail for outcome, detail in results if outcome not in (RIGHT, WRONG)],
         }
 
     def _next(self) -> tuple[str, Callable[[], Awaitable[tuple[str, str]]]]:
@@ -164,8 +164,8 @@ class Load:
         self.operations.append(Operation(kind, due_s, end_s, outcome, detail))
 
     async def _put(self) -> tuple[str, str]:
-        self._written += 1
-        number = self._written % (self.config.own_blocks or self._written + 1)
+        self._puts += 1
+        number = self._puts % (self.config.own_blocks or self._puts + 1)
         key = self._seal.key(f"{self.config.seed} {self.config.address} {number}".encode())
         content = shake_128(key).digest(self.config.block_bytes)
         try:
@@ -204,15 +204,13 @@ async def _tell_members(client: Client) -> None:
     """
     epoch = -1
     for look in itertools.count():
-        if look % LOOKS_PER_QUESTION == 0 and any(
-            node.state is not State.UP for node in client.members.nodes
-        ):
+        if look % POLLS_PER_QUERY == 0 and any(node.state is not State.UP for node in client.members.nodes):
             with contextlib.suppress(TransferError):
                 await client.exists([BlockRef(_digest(b"hot %d" % (look % 8)))])
         if client.members.epoch != epoch:
             epoch = client.members.epoch
             say("members", epoch=epoch, states=[node.state.name for node in client.members.nodes])
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
 
 
 async def _run(config: LoadConfig) -> None:

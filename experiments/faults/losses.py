@@ -18,7 +18,7 @@ from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 ROLE = "faults"
 TIMEOUT_S = 30.0
-SHARES = 1 << 16
+SHARE_UNITS = 1 << 16
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def losing(address: str, device_id: int, p4info: Path, share: float) -> Iterator
     entry.match[0].ternary.mask = canonical(0x80)
     (action,) = [a for a in program.p4info.actions if a.preamble.name == "ingress.injected.lose"]
     entry.action.action.action_id = action.preamble.id
-    entry.action.action.params.add(param_id=1, value=canonical(round(share * SHARES)))
+    entry.action.action.params.add(param_id=1, value=canonical(round(share * SHARE_UNITS)))
     with grpc.insecure_channel(address) as channel:
         stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
         requests: queue.SimpleQueue[Any] = queue.SimpleQueue()

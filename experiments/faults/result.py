@@ -70,7 +70,7 @@ class Played:
 
     operations: Sequence[Mapping[str, Any]]
     fault_s: float
-    healed_s: float
+    fault_end_s: float
     wrong_afterwards: int
     lost: Sequence[str]
     cpu: float
@@ -88,7 +88,7 @@ def evaluate(fault: str, topology: str, played: Played) -> Result:
     p99_ms = {phase: percentiles(times).p99 for phase, times in took_ms.items()}
     slow_s = max(LEAST_SLOW_S, 2 * p99_ms["before"] / 1000)
     disturbed = (
-        one["end_s"] - played.healed_s
+        one["end_s"] - played.fault_end_s
         for one in operations
         if one["start_s"] >= played.fault_s
         and (one["outcome"] not in (RIGHT, REFUSED) or one["end_s"] - one["start_s"] > slow_s)
@@ -121,17 +121,17 @@ def broken_off(fault: str, topology: str, why: str) -> Result:
 def _phase(start_s: float, played: Played) -> str:
     if start_s < played.fault_s:
         return "before"
-    return "during" if start_s < played.healed_s else "after"
+    return "during" if start_s < played.fault_end_s else "after"
 
 
 def reasons(operations: Iterable[Mapping[str, Any]], lost: Iterable[str]) -> dict[str, int]:
     """Return the eight most frequent texts of failed operations and lost blocks, with their counts."""
-    said = (
+    texts = (
         f"{one['kind']} {one['outcome']}: {_without_key(one['detail'])}"
         for one in operations
         if one["outcome"] != RIGHT
     )
-    return dict(Counter([*said, *(f"lost: {_without_key(detail)}" for detail in lost)]).most_common(8))
+    return dict(Counter([*texts, *(f"lost: {_without_key(detail)}" for detail in lost)]).most_common(8))
 
 
 def _without_key(detail: str) -> str:

@@ -5,7 +5,7 @@
     stdout  < {"event": "ready"}
     stdin   > {"reorder": SHARE, "duplicate": SHARE, "flip": SHARE, "lose": SHARE, "deaf": SHARE,
                "mute": SHARE, "longest": BYTES, "only": INTERFACE}      from now on; what is left out is 0
-    stdout  < {"event": "suffered", "forwarded": N, "reorder": N, "duplicate": N, "flip": N, "lost": N,
+    stdout  < {"event": "damaged", "forwarded": N, "reorder": N, "duplicate": N, "flip": N, "lost": N,
                "dropped": N}
     stdin   > stop                                                      or its end
 
@@ -35,7 +35,7 @@ ETH_P_ALL = 3
 ETHERNET_BYTES = 14
 MAX_FRAME_BYTES = 9216
 MAX_HELD_BACK = 4096
-AT_ONCE = 64
+BATCH_FRAMES = 64
 BUFFER_BYTES = 4 << 20
 
 
@@ -72,22 +72,22 @@ class Shim:
             for number, _ in poll.poll(None if wait_s is None else 1000 * wait_s):
                 if number in self._sockets:
                     self._take(number)
-                elif not self._obey(sys.stdin.readline().strip()):
+                elif not self._handle(sys.stdin.readline().strip()):
                     return
             self._release()
 
-    def _obey(self, line: str) -> bool:
+    def _handle(self, line: str) -> bool:
         if line in ("", "stop"):
             return False
-        print(json.dumps({"event": "suffered", **self.counts}), flush=True)
-        told = json.loads(line)
-        self._only = told.pop("only", None)
-        self._longest_bytes = told.pop("longest", 0) or MAX_FRAME_BYTES
-        self.shares = told
+        print(json.dumps({"event": "damaged", **self.counts}), flush=True)
+        command = json.loads(line)
+        self._only = command.pop("only", None)
+        self._longest_bytes = command.pop("longest", 0) or MAX_FRAME_BYTES
+        self.shares = command
         return True
 
     def _take(self, number: int) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(BATCH_FRAMES):
             try:
                 frame, address = self._sockets[number].recvfrom(MAX_FRAME_BYTES)
             except BlockingIOError:
@@ -103,18 +103,18 @@ class Shim:
         if self._is_lost(to, frame):
             self.counts["lost"] += 1
             return
-        befalls = [kind for kind in KINDS if self._random.random() < self.shares.get(kind, 0.0)]
-        self.counts.update(befalls)
-        if "flip" in befalls:
+        damages = [kind for kind in KINDS if self._random.random() < self.shares.get(kind, 0.0)]
+        self.counts.update(damages)
+        if "flip" in damages:
             damaged = bytearray(frame)
             damaged[self._random.randrange(ETHERNET_BYTES, len(frame))] ^= 1 << self._random.randrange(8)
             frame = bytes(damaged)
-        if "reorder" in befalls and len(self._late) < MAX_HELD_BACK:
+        if "reorder" in damages and len(self._late) < MAX_HELD_BACK:
             due_s = time.monotonic() + self._random.uniform(0, LATE_S)
             heapq.heappush(self._late, (due_s, self.counts["forwarded"], to, frame))
         else:
             self._send(to, frame)
-        if "duplicate" in befalls:
+        if "duplicate" in damages:
             self._send(to, frame)
 
     def _is_lost(self, to: int, frame: bytes) -> bool:

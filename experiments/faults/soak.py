@@ -33,7 +33,7 @@ from experiments.page import Section, bars, lines, write_report
 from topologies.engines import Embedded
 from topologies.machine_check import check_machine
 from topologies.registry import make_topology
-from topologies.remains import RUN_DIRECTORY
+from topologies.run_records import RUN_DIRECTORY
 
 FRAGMENTS = 16
 OWN_BLOCKS = 200
@@ -144,11 +144,11 @@ def _round(running: Cluster, seconds: float, name: str) -> Result:
         time.sleep(START_DELAY_S + seconds / 3)
         fault_s = time.monotonic()
         CASES[name].do(running, seconds / 3)
-        healed_s = time.monotonic()
+        fault_end_s = time.monotonic()
         operations = running.played()
         running.until_up()
     used = watch.use.mean
-    played = Played(operations, fault_s, healed_s, 0, (), used, running.evictions, running.suspicions)
+    played = Played(operations, fault_s, fault_end_s, 0, (), used, running.evictions, running.suspicions)
     return evaluate(name, running.fabric.name, played)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from emulator.processes import READY_TIMEOUT_S, LineProcess
-from experiments.faults.children import until_said
+from experiments.faults.children import wait_for_event
 from topologies.errors import TopologyError
 from topologies.network import Network
 
@@ -37,14 +37,14 @@ class Wires:
     def __init__(self, shims: Sequence[LineProcess]) -> None:
         self._shims = shims
 
-    def suffer(self, only: str | None = None, /, **shares: float) -> None:
+    def damage(self, only: str | None = None, /, **shares: float) -> None:
         """Damage frames from now on, in each direction, on all links or on the link at the interface `only`.
 
         `shares` are those of `experiments.faults.shim`; without any, links are undamaged again.
         """
-        told: dict[str, object] = {**shares, "only": f"{only}w"} if only else {**shares}
+        command: dict[str, object] = {**shares, "only": f"{only}w"} if only else {**shares}
         for shim in self._shims:
-            shim.send(json.dumps(told))
+            shim.send(json.dumps(command))
 
 
 @contextlib.contextmanager
@@ -72,11 +72,11 @@ def shimmed(network: Network, seed: int) -> Iterator[Wires]:
             shim = LineProcess(f"shim of {switch}", command, log, partial(network.popen, switch))
             stack.callback(shim.stop)
             shims.append(shim)
-        until_said("ready", shims, READY_TIMEOUT_S)
+        wait_for_event("ready", shims, READY_TIMEOUT_S)
         yield Wires(shims)
 
 
 def _run(network: Network, switch: str, script: str) -> None:
-    said = network.mininet[switch].cmd(script.strip().replace("\n", " && ")).strip()
-    if said:
-        raise TopologyError(f"{switch}: {said}")
+    output = network.mininet[switch].cmd(script.strip().replace("\n", " && ")).strip()
+    if output:
+        raise TopologyError(f"{switch}: {output}")

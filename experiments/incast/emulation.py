@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config
-from emulator.control_plane import stand_behind, start_controller
+from emulator.control_plane import lower_priority, start_controller
 from emulator.machine import CpuUse, CpuWatch
 from emulator.processes import (
     READY_TIMEOUT_S,
@@ -42,7 +42,7 @@ class Measurements:
     bursts: list[dict[str, dict[str, Any]]] = field(default_factory=list)
     """Report of each node, by name, for each burst."""
     storage_egress_bytes: int = 0
-    storage_requests: int = 0
+    storage_packets: int = 0
     link_drops: int = 0
     store_drops: int = 0
     controller: dict[str, int] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Emulation:
             config = controller_config(self._scenario, self._network, self._artifacts, name)
             controller = start_controller(config, self._network, directory, self.events)
             wait_for("ready", [controller], self.events, READY_TIMEOUT_S)
-            stand_behind(controller)
+            lower_priority(controller)
             with self._watched(name, controller, config):
                 yield Mode(self, controller)
             controller.stop()
@@ -103,14 +103,14 @@ class Emulation:
             chains = [[key.hex() for key in chain] for chain in burst[reader.name]]
             reader.send(json.dumps({"at_s": at_s, "chains": chains, "push": push}))
         wait_for("finished", readers, self.events, SILENCE_S, lambda: check_switches(self._network))
-        return {reader.name: reader.said["finished"] for reader in readers}
+        return {reader.name: reader.last_events["finished"] for reader in readers}
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:
         """Return the counters so far of storage node, links and controller."""
         counted = ask(controller, SILENCE_S)
         return {
             "storage_egress_bytes": self._network.transmitted_bytes(self._store),
-            "storage_requests": self._network.received_packets(self._store),
+            "storage_packets": self._network.received_packets(self._store),
             "link_drops": self._network.link_drops(),
             "store_drops": self.hosts[self._store].progress.get("dropped", 0),
             "controller": counted,
@@ -152,7 +152,7 @@ class Mode:
             measured.wall_s = round(time.monotonic() - started_s, 3)
         measured.cpu = watch.use
         after = self._emulation.counts(self.controller)
-        for name in ("storage_egress_bytes", "storage_requests", "link_drops", "store_drops"):
+        for name in ("storage_egress_bytes", "storage_packets", "link_drops", "store_drops"):
             setattr(measured, name, after[name] - before[name])
         measured.controller = _difference(before["controller"], after["controller"])
         return measured

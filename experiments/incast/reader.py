@@ -69,8 +69,8 @@ class Reader:
         tiers, seal = self._tiers, Seal(TENANT_PUBLIC, PUBLIC_SECRET)
         self._pushed = PushedBlocks(seal, tiers.__contains__, tiers.place)
         # Each block has only one home, so a node must not give it up for dead: there is no other to ask.
-        patience = HealthOptions(silence_s=config.deadline_s)
-        options = ClientOptions(LaneOptions(deadline_s=config.deadline_s), health=patience)
+        health = HealthOptions(silence_s=config.deadline_s)
+        options = ClientOptions(LaneOptions(deadline_s=config.deadline_s), health=health)
         self._client = Client(self._endpoint, Members.of(config.homes), seal, options, self._pushed)
         self._reported = self._counts()
 

@@ -30,7 +30,7 @@ class Point:
     n: int
     storage_egress_bytes: int
     """Bytes that left the storage node's interface, headers included."""
-    storage_requests: int
+    storage_packets: int
     """Number of packets that reached the storage node: nearly all are GETs, one for each fragment."""
     copies: float
     """Storage egress over the bytes of one copy of all blocks asked for in each burst."""
@@ -72,7 +72,7 @@ def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
         pattern=case.pattern,
         n=case.n,
         storage_egress_bytes=measured.storage_egress_bytes,
-        storage_requests=measured.storage_requests,
+        storage_packets=measured.storage_packets,
         copies=round(measured.storage_egress_bytes / once, 3),
         block_ms=_times(measured.bursts),
         first_burst_ms=_times(measured.bursts[:1]),

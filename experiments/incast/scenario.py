@@ -78,11 +78,11 @@ class Scenario:
             for pattern in options.patterns:
                 for n in options.nodes:
                     asking = participants(self.fabric.nodes, n)
-                    made = bursts(
+                    case_bursts = bursts(
                         pattern, asking, options.blocks, options.bursts, options.seed,
                         f"{mode} {pattern} {n}", KeySpace(options.model),
                     )  # fmt: skip
-                    yield Case(mode, pattern, n, made)
+                    yield Case(mode, pattern, n, case_bursts)
 
 
 def participants(nodes: tuple[str, ...], n: int) -> list[str]:

@@ -22,7 +22,7 @@ def _row(p: Point) -> list[str]:
     times = (p.block_ms.p50, p.block_ms.p99, p.first_burst_ms.p99, p.later_bursts_ms.p99)
     return [
         p.pattern, str(p.n), p.mode,
-        f"{p.copies:.2f}", f"{p.storage_egress_bytes:,}", f"{p.storage_requests:,}",
+        f"{p.copies:.2f}", f"{p.storage_egress_bytes:,}", f"{p.storage_packets:,}",
         *(f"{ms:.0f}" for ms in times), f"{p.fairness:.2f}", str(p.drops), str(p.control_messages),
         "no" if p.overloaded else "yes",
     ]  # fmt: skip

@@ -86,8 +86,8 @@ class Collector:
         """Make the latest snapshot from a new sample."""
         self._samples.append(sample)
         before = self._samples[0]
-        said = self._progress()
-        pools = said.get(CONTROLLER, {}).get("pools", {})
+        reports = self._progress()
+        pools = reports.get(CONTROLLER, {}).get("pools", {})
         self._note_rates(before, sample)
         self._note_decisions(pools)
         hottest = [
@@ -106,7 +106,7 @@ class Collector:
             hottest=tuple(sorted(hottest, key=lambda hot: -int(hot["hits"]))),
             decisions=tuple(self._decisions),
             lends=not self._fabric.stores,
-            backlog_ms={name: one["backlog_ms"] for name, one in said.items() if "backlog_ms" in one},
+            backlog_ms={name: one["backlog_ms"] for name, one in reports.items() if "backlog_ms" in one},
         )
 
     def _links(self, before: Sample, now: Sample) -> Iterable[LinkLoad]:

@@ -101,8 +101,8 @@ def _busiest(links: Sequence[LinkLoad], most: int) -> list[LinkLoad]:
 
 def _load(bit_s: float, rate_bit_s: float, cells: int) -> Text:
     share = bit_s / rate_bit_s
-    looks = "red" if share >= BUSY else "cyan"
-    return Text.assemble((bar(share, cells), looks), f" {bit_s / 1e6:6.1f} {share:4.0%}")
+    style = "red" if share >= BUSY else "cyan"
+    return Text.assemble((bar(share, cells), style), f" {bit_s / 1e6:6.1f} {share:4.0%}")
 
 
 def bar(share: float, cells: int) -> str:
@@ -179,7 +179,7 @@ def _policy(snapshot: Snapshot, rows: int) -> Panel:
 
 def _decision(decided: Mapping[str, Any]) -> Text:
     if decided["what"] == "admitted":
-        sign, looks, more = "+", "green", f"block {decided['depth'] + 1} of its prefix"
+        sign, style, more = "+", "green", f"block {decided['depth'] + 1} of its prefix"
     else:
-        sign, looks, more = "-", "yellow", f"after {decided['hits']:,} hits"
-    return Text.assemble((f"{sign} ", looks), f"{decided['switch']} {decided['key']} {more}", no_wrap=True)
+        sign, style, more = "-", "yellow", f"after {decided['hits']:,} hits"
+    return Text.assemble((f"{sign} ", style), f"{decided['switch']} {decided['key']} {more}", no_wrap=True)

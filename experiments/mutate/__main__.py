@@ -50,7 +50,7 @@ class MutateOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class MutationResult:
     """Mutation that was tried, with its outcome."""
 
     module: str
@@ -85,7 +85,7 @@ def sample(modules: Sequence[str], count: int, seed: int) -> list[tuple[str, Mut
 
 
 def _run(screen: Screen, options: MutateOptions) -> int:
-    tried: list[Tried] = []
+    tried: list[MutationResult] = []
     until_s = time.monotonic() + 60 * options.minutes
     chosen = sample(options.modules, options.mutations, options.seed)
     try:
@@ -116,7 +116,7 @@ def _copy(scratch: Path) -> Path:
     return copy
 
 
-def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> Tried:
+def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> MutationResult:
     """Make a mutation in the copy, run the module's tests, and undo the mutation."""
     path = copy / module
     source = path.read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> Tr
         noticed, by = _tests_fail(copy, files_of_tests(module), timeout_s)
     finally:
         path.write_text(source, encoding="utf-8")
-    return Tried(module, mutation.line, before, after, noticed, by)
+    return MutationResult(module, mutation.line, before, after, noticed, by)
 
 
 def _tests_fail(copy: Path, tests: Sequence[str], timeout_s: float) -> tuple[bool, str]:
@@ -139,22 +139,22 @@ def _tests_fail(copy: Path, tests: Sequence[str], timeout_s: float) -> tuple[boo
         text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        said, _ = process.communicate(timeout=timeout_s)
+        output, _ = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return True, f"not done after {timeout_s:g} s"
     finally:
         if process.poll() is None:
             os.killpg(process.pid, 9)
             process.wait()
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return process.returncode != 0, failed[0] if failed else f"code {process.returncode}"
 
 
-def _line(one: Tried) -> str:
+def _line(one: MutationResult) -> str:
     return f"not noticed: {one.module}:{one.line}: {one.before}  →  {one.after}".replace("[", r"\[")
 
 
-def _write(options: MutateOptions, tried: Sequence[Tried]) -> None:
+def _write(options: MutateOptions, tried: Sequence[MutationResult]) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     summary = {
         "revision": revision(),

@@ -12,7 +12,12 @@ _COMPARED: Final = {
     ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"),
     ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"),
 }  # fmt: skip
-_TURNED: Final = {ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<")}
+_REVERSED_ORDER: Final = {
+    ast.Lt: ("<", ">="),
+    ast.LtE: ("<=", ">"),
+    ast.Gt: (">", "<="),
+    ast.GtE: (">=", "<"),
+}
 """Changes of comparisons of times, which reverse the order.
 
 No code promises anything about two times that are exactly equal, but code may promise which is later.
@@ -57,10 +62,10 @@ class _Finder:
 
     def found(self) -> Iterator[Mutation]:
         """Yield all mutations, in no order."""
-        for node in self._told():
+        for node in self._mutable_nodes():
             yield from self._of(node)
 
-    def _told(self) -> Iterator[ast.AST]:
+    def _mutable_nodes(self) -> Iterator[ast.AST]:
         """Yield all nodes that may be changed.
 
         These are all but annotations, declarations of fields, statements that only log or count something,
@@ -82,10 +87,10 @@ class _Finder:
 
     def _of(self, node: ast.AST) -> Iterator[Mutation]:
         if isinstance(node, ast.Compare):
-            lefts = [node.left, *node.comparators]
-            for operator, left, right in zip(node.ops, lefts, node.comparators, strict=False):
+            left_operands = [node.left, *node.comparators]
+            for operator, left, right in zip(node.ops, left_operands, node.comparators, strict=False):
                 of_times = _is_time(left) or _is_time(right)
-                known = _COMPARED | _TURNED if of_times else _COMPARED
+                known = _COMPARED | _REVERSED_ORDER if of_times else _COMPARED
                 if type(operator) in known:
                     yield from self._between(left, right, *known[type(operator)])
         elif isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED:

@@ -69,7 +69,7 @@ _CONTROLLER: Final = {
     "quota": ("quota",),
 }
 
-_REST: Final = {
+_OTHER_TESTS: Final = {
     "hostlib": ("hostlib/client", "hostlib/protocol", "hostlib/storage", "hostlib/transport"),
     "controller": ("controller", "controller/pool"),
 }
@@ -92,8 +92,8 @@ def _test(folder: str, test: str) -> str:
 
 
 _TESTS: Final = {
-    _file(room, module): (room, tests)
-    for room, modules in (("hostlib", _HOSTLIB), ("controller", _CONTROLLER))
+    _file(folder, module): (folder, tests)
+    for folder, modules in (("hostlib", _HOSTLIB), ("controller", _CONTROLLER))
     for module, tests in modules.items()
 }
 
@@ -106,14 +106,14 @@ def files_of_tests(module: str) -> tuple[str, ...]:
 
     The files exist only in a checkout.
     """
-    room, tests = _TESTS[module]
-    first = [_test(room, test) for test in tests]
-    return tuple(dict.fromkeys([*first, *_rest(room), _SIMULATION]))
+    folder, tests = _TESTS[module]
+    first = [_test(folder, test) for test in tests]
+    return tuple(dict.fromkeys([*first, *_other_tests(folder), _SIMULATION]))
 
 
-def _rest(room: str) -> Iterator[str]:
-    """Yield the tests that use a folder's modules, without those that make a network, which take long."""
-    for folder in _REST[room]:
+def _other_tests(package: str) -> Iterator[str]:
+    """Yield the tests that use a package's modules, without those that make a network, which take long."""
+    for folder in _OTHER_TESTS[package]:
         for path in sorted((ROOT / "tests" / folder).glob("test_*.py")):
             if not path.stem.endswith("live"):
                 yield str(path.relative_to(ROOT))

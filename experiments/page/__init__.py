@@ -4,11 +4,11 @@ Charts can be read without colour: each series has a dash, a marker and a patter
 """
 
 from experiments.page.charts import Chart, bar_chart, line_chart
-from experiments.page.document import Choice, Page
+from experiments.page.document import Menu, Page
 from experiments.page.report import Section, bars, lines, write_report
 from experiments.page.style import SERIES, base_layout, series_style
 
 __all__ = [
-    "SERIES", "Chart", "Choice", "Page", "Section", "bar_chart", "bars", "base_layout", "line_chart", "lines",
+    "SERIES", "Chart", "Menu", "Page", "Section", "bar_chart", "bars", "base_layout", "line_chart", "lines",
     "series_style", "write_report",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
 // Draws the charts of a page (charts.py says what they hold) as SVG. Colours, dashes and marks are those of style.py;
-// they come as CSS variables and as `weirLooks`, so that a dark page is drawn with others.
+// they come as CSS variables and as `weirSeriesStyles`, so that a dark page is drawn with others.
 const weirEscape = text => String(text).replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})[c]);
 const weirNumber = v => v === 0 ? "0" : Math.abs(v) >= 1e6 ? (v / 1e6).toPrecision(3).replace(/\.?0+$/, "") + "M" :
   Math.abs(v) >= 100 ? Math.round(v).toLocaleString("en") : String(Number(v.toPrecision(Math.abs(v) < 1 ? 2 : 3)));
@@ -28,10 +28,10 @@ function weirLegend(series, kind) {
   if (series.length < 2) return "";
   return `<div class="legend">` + series.map((one, number) => {
     const n = one.style ?? number;  // so that a series keeps its looks where others are left out
-    const looks = weirLooks[n % weirLooks.length];
+    const style = weirSeriesStyles[n % weirSeriesStyles.length];
     const drawn = kind === "bars"
-      ? `<rect width="14" height="12" class="s${n}"/><rect width="14" height="12" fill="url(#weir-${looks.pattern})"/>`
-      : `<path d="M0 6H26" class="line s${n}" stroke-dasharray="${looks.dash}"/>`;
+      ? `<rect width="14" height="12" class="s${n}"/><rect width="14" height="12" fill="url(#weir-${style.pattern})"/>`
+      : `<path d="M0 6H26" class="line s${n}" stroke-dasharray="${style.dash}"/>`;
     return `<span><svg width="${kind === "bars" ? 14 : 26}" height="12">${drawn}</svg>${weirEscape(one.name)}</span>`;
   }).join("") + "</div>";
 }
@@ -43,12 +43,12 @@ function weirLines(place, chart) {
   while (yTicks[yTicks.length - 2] >= most && yTicks.length > 2) yTicks.pop();
   while (yTicks[0] > lowest) yTicks.unshift(Number((yTicks[0] - step).toPrecision(12)));
   const top = chart.most || yTicks[yTicks.length - 1], bottom = yTicks[0];
-  const room = {l: 14 + 7 * Math.max(...yTicks.map(t => weirNumber(t).length)), r: 14, t: 10, b: 40};
+  const margin = {l: 14 + 7 * Math.max(...yTicks.map(t => weirNumber(t).length)), r: 14, t: 10, b: 40};
   const least = chart.log ? Math.min(...all.filter(x => x > 0)) : Math.min(0, ...all), last = Math.max(...all);
   const place01 = chart.log ? x => (Math.log(Math.max(x, least)) - Math.log(least)) / (Math.log(last) - Math.log(least) || 1)
     : x => (x - least) / (last - least || 1);
-  const px = x => +(room.l + place01(x) * (width - room.l - room.r)).toFixed(1);
-  const py = y => +(height - room.b - (y - bottom) / (top - bottom || 1) * (height - room.t - room.b)).toFixed(1);
+  const px = x => +(margin.l + place01(x) * (width - margin.l - margin.r)).toFixed(1);
+  const py = y => +(height - margin.b - (y - bottom) / (top - bottom || 1) * (height - margin.t - margin.b)).toFixed(1);
   let xTicks = chart.ticks;
   if (!xTicks) {
     xTicks = weirTicks(last, width / 90).filter(t => t <= last * 1.0001);
@@ -60,37 +60,37 @@ function weirLines(place, chart) {
     }
   }
   const parts = yTicks.filter(t => t <= top).map(t =>
-    `<path class="grid" d="M${room.l} ${py(t)}H${width - room.r}"/><text x="${room.l - 6}" y="${py(t) + 4}" text-anchor="end">${weirNumber(t)}</text>`);
+    `<path class="grid" d="M${margin.l} ${py(t)}H${width - margin.r}"/><text x="${margin.l - 6}" y="${py(t) + 4}" text-anchor="end">${weirNumber(t)}</text>`);
   for (const t of xTicks)
-    parts.push(`<path class="tick" d="M${px(t)} ${height - room.b}v4"/><text x="${px(t)}" y="${height - room.b + 18}" text-anchor="middle">${weirNumber(t)}</text>`);
-  parts.push(`<path class="axis" d="M${room.l} ${room.t}V${height - room.b}H${width - room.r}"/>`);
-  parts.push(`<text x="${(width + room.l) / 2}" y="${height - 4}" text-anchor="middle">${weirEscape(chart.x)}</text>`);
+    parts.push(`<path class="tick" d="M${px(t)} ${height - margin.b}v4"/><text x="${px(t)}" y="${height - margin.b + 18}" text-anchor="middle">${weirNumber(t)}</text>`);
+  parts.push(`<path class="axis" d="M${margin.l} ${margin.t}V${height - margin.b}H${width - margin.r}"/>`);
+  parts.push(`<text x="${(width + margin.l) / 2}" y="${height - 4}" text-anchor="middle">${weirEscape(chart.x)}</text>`);
   chart.series.forEach((one, n) => {
-    const looks = weirLooks[n % weirLooks.length];
-    parts.push(`<path class="line s${n}" stroke-dasharray="${looks.dash}" d="${one.x.map((x, i) => (i ? "L" : "M") + px(x) + " " + py(one.y[i])).join("")}"/>`);
-    if (chart.marks) one.x.forEach((x, i) => parts.push(weirMark(looks.marker, px(x), py(one.y[i]), one.hollow && one.hollow[i], n)));
-    for (const [x, y] of one.marked || []) parts.push(weirMark(looks.marker, px(x), py(y), false, n));
+    const style = weirSeriesStyles[n % weirSeriesStyles.length];
+    parts.push(`<path class="line s${n}" stroke-dasharray="${style.dash}" d="${one.x.map((x, i) => (i ? "L" : "M") + px(x) + " " + py(one.y[i])).join("")}"/>`);
+    if (chart.marks) one.x.forEach((x, i) => parts.push(weirMark(style.marker, px(x), py(one.y[i]), one.hollow && one.hollow[i], n)));
+    for (const [x, y] of one.marked || []) parts.push(weirMark(style.marker, px(x), py(y), false, n));
   });
   const title = [chart.title, chart.y].filter(Boolean).join(", ");
   place.innerHTML = `<p class="chart-title">${weirEscape(title)}</p>${weirLegend(chart.series, "lines")}` +
     `<svg class="drawn" width="${width}" height="${height}">${parts.join("")}<path class="cursor" d=""/></svg><p class="pointed"></p>`;
-  weirPoint(place, chart, px, room, width, height);
+  weirPoint(place, chart, px, margin, width, height);
 }
 
 // Under the pointer: the value of each line there.
-function weirPoint(place, chart, px, room, width, height) {
-  const svg = place.querySelector("svg.drawn"), said = place.querySelector(".pointed"), cursor = place.querySelector(".cursor");
+function weirPoint(place, chart, px, margin, width, height) {
+  const svg = place.querySelector("svg.drawn"), readout = place.querySelector(".pointed"), cursor = place.querySelector(".cursor");
   svg.addEventListener("pointermove", event => {
     const at = event.clientX - svg.getBoundingClientRect().left;
-    if (at < room.l || at > width - room.r) return;
+    if (at < margin.l || at > width - margin.r) return;
     const texts = chart.series.filter(one => one.x.length).map(one => {
       const near = one.x.reduce((best, x, i) => Math.abs(px(x) - at) < Math.abs(px(one.x[best]) - at) ? i : best, 0);
       return `${one.name} ${weirNumber(one.y[near])} at ${weirNumber(one.x[near])}`;
     });
-    said.textContent = texts.join("; ");
-    cursor.setAttribute("d", `M${at} ${room.t}V${height - room.b}`);
+    readout.textContent = texts.join("; ");
+    cursor.setAttribute("d", `M${at} ${margin.t}V${height - margin.b}`);
   });
-  svg.addEventListener("pointerleave", () => { said.textContent = ""; cursor.setAttribute("d", ""); });
+  svg.addEventListener("pointerleave", () => { readout.textContent = ""; cursor.setAttribute("d", ""); });
 }
 
 function weirBars(place, chart) {
@@ -110,10 +110,10 @@ function weirBars(place, chart) {
     values.forEach((value, number) => {
       const n = chart.series[number].style ?? number;
       const long = Math.max(value > 0 ? 1.5 : 0, value * scale), top = bars + (chart.stacked ? 0 : number * thick);
-      const from = chart.stacked ? x : left, looks = weirLooks[n % weirLooks.length];
+      const from = chart.stacked ? x : left, style = weirSeriesStyles[n % weirSeriesStyles.length];
       const box = `x="${from.toFixed(1)}" y="${top}" width="${long.toFixed(1)}" height="${thick - 2}"`;
-      const said = chart.said ? chart.said[i][number] : `${chart.series[number].name}: ${weirNumber(value)}`;
-      parts.push(`<g class="bar"><title>${weirEscape(said)}</title><rect ${box} class="s${n}"/><rect ${box} fill="url(#weir-${looks.pattern})"/></g>`);
+      const tooltip = chart.tooltips ? chart.tooltips[i][number] : `${chart.series[number].name}: ${weirNumber(value)}`;
+      parts.push(`<g class="bar"><title>${weirEscape(tooltip)}</title><rect ${box} class="s${n}"/><rect ${box} fill="url(#weir-${style.pattern})"/></g>`);
       if (!chart.stacked) parts.push(`<text x="${left + long + 5}" y="${top + thick - 5}">${weirNumber(value)}</text>`);
       x += chart.stacked ? long : 0;
     });

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from experiments.page import charts
 from experiments.page.charts import Chart
-from experiments.page.style import LOOKS, PATTERNS, STYLE
+from experiments.page.style import PATTERNS, SERIES_STYLES, STYLE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -25,8 +25,8 @@ function weirFilter(input) {
   for (const row of document.getElementById(input.dataset.table).tBodies[0].rows)
     row.hidden = !row.textContent.toLowerCase().includes(wanted);
 }
-function weirChoices(name, draw) {
-  const form = document.getElementById(name + "-choices"), plot = document.getElementById(name + "-plot");
+function weirMenus(name, draw) {
+  const form = document.getElementById(name + "-menus"), plot = document.getElementById(name + "-plot");
   const data = JSON.parse(document.getElementById(name + "-data").textContent);
   const show = () => draw(data, Object.fromEntries(new FormData(form)), plot);
   // report.html?NAME-MENU=value opens with that choice, so that a view can be linked to.
@@ -58,7 +58,7 @@ _CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Menu:
     """Menu with pairs (value, text that the reader sees); the first is chosen at the start."""
 
     name: str
@@ -108,23 +108,23 @@ class Page:
         cells = "".join(f"<div>{self._plot(figure, text)}</div>" for figure, text in figures)
         self._parts.append(f'<div class="columns">{cells}</div>')
 
-    def choices(self, name: str, choices: Sequence[Choice], script: str, data: object) -> None:
+    def menus(self, name: str, menus: Sequence[Menu], script: str, data: object) -> None:
         """Add menus with which the reader chooses what a plot shows.
 
         `script` is the body of a function (data, chosen, plot) that draws into the element `plot`, mostly
         with `weirDraw` (charts.js). `chosen` has the value of each menu by its name. The function is called
         when the page is loaded and whenever a choice changes.
         """
-        menus = "".join(_menu(name, choice) for choice in choices)
+        selects = "".join(_menu_html(name, menu) for menu in menus)
         content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
         self._parts.append(
-            f'<form class="choices" id="{escape(name)}-choices">{menus}</form>'
+            f'<form class="menus" id="{escape(name)}-menus">{selects}</form>'
             f'<div class="plot chart" id="{escape(name)}-plot"></div>'
             f'<script type="application/json" id="{escape(name)}-data">{content}</script>'
-            f"<script>weirChoices({json.dumps(name)},function(data,chosen,plot){{{script}}});</script>"
+            f"<script>weirMenus({json.dumps(name)},function(data,chosen,plot){{{script}}});</script>"
         )
 
-    def folded(self, title: str, lines: Sequence[str]) -> None:
+    def details(self, title: str, lines: Sequence[str]) -> None:
         """Add a list of lines that is hidden until the reader opens it."""
         self._parts.append(f"<details><summary>{escape(title)}</summary><ul>{_items(lines)}</ul></details>")
 
@@ -180,7 +180,8 @@ class Page:
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="color-scheme" content="light dark">'
             f"<title>{escape(self._title)}</title><style>{STYLE}</style>{self._plotly()}"
-            f"<script>const weirLooks={json.dumps(LOOKS)};{charts.SCRIPT}{_SCRIPT}</script></head>"
+            f"<script>const weirSeriesStyles={json.dumps(SERIES_STYLES)};"
+            f"{charts.SCRIPT}{_SCRIPT}</script></head>"
             f"<body>{_NO_SCRIPT}{PATTERNS}{self._body()}</body></html>\n"
         )
 
@@ -197,11 +198,11 @@ def _items(lines: Sequence[str]) -> str:
     return "".join(f"<li>{escape(line)}</li>" for line in lines)
 
 
-def _menu(name: str, choice: Choice) -> str:
-    options = "".join(f'<option value="{escape(v)}">{escape(text)}</option>' for v, text in choice.values)
+def _menu_html(name: str, menu: Menu) -> str:
+    options = "".join(f'<option value="{escape(v)}">{escape(text)}</option>' for v, text in menu.values)
     return (
-        f'<label>{escape(choice.label)} <select name="{escape(choice.name)}" '
-        f'id="{escape(name)}-{escape(choice.name)}">{options}</select></label>'
+        f'<label>{escape(menu.label)} <select name="{escape(menu.name)}" '
+        f'id="{escape(name)}-{escape(menu.name)}">{options}</select></label>'
     )
 
 

@@ -44,7 +44,7 @@ def write_report(
         page.text(f"The machine did not keep up: {'; '.join(dict.fromkeys(complaints))}.", "warning")
     elif complaints is not None:
         page.text("The machine kept up in all that is shown here.")
-    page.text(", ".join(f"{name.replace('_', ' ')} {_said(value)}" for name, value in about.items()) + ".")
+    page.text(", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in about.items()) + ".")
     for section in sections:
         page.heading(section.heading)
         if section.text:
@@ -56,7 +56,7 @@ def write_report(
     return folder / NAME
 
 
-def _said(value: object) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return " ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

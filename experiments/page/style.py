@@ -53,7 +53,7 @@ _PATTERN_PATHS = {
     "dots": "M2 2h1.6v1.6h-1.6z",
     "back": "M-1-1 7 7M-1 5 1 7M5-1 7 1", "level": "M0 3H6", "upright": "M3 0V6",
 }  # fmt: skip
-LOOKS = [
+SERIES_STYLES = [
     {"dash": _DASHES[one.dash], "marker": one.marker, "pattern": _PATTERN_NAMES[one.pattern]}
     for one in SERIES
 ]
@@ -92,17 +92,17 @@ def _template() -> dict[str, Any]:
     """
     import plotly.io as pio
 
-    looks: dict[str, Any] = deepcopy(pio.templates["simple_white"].to_plotly_json())
-    looks["layout"]["shapedefaults"] = {"line": {"width": 1, "color": "#555"}, "opacity": 1}
-    return looks
+    template: dict[str, Any] = deepcopy(pio.templates["simple_white"].to_plotly_json())
+    template["layout"]["shapedefaults"] = {"line": {"width": 1, "color": "#555"}, "opacity": 1}
+    return template
 
 
 def series_style(number: int) -> dict[str, Any]:
     """Return line and marker of the series with that number, as plotly's scatter takes them."""
-    looks = SERIES[number % len(SERIES)]
+    style = SERIES[number % len(SERIES)]
     return {
-        "line": {"color": looks.colour, "dash": looks.dash, "width": 2},
-        "marker": {"color": looks.colour, "symbol": looks.marker, "size": 7},
+        "line": {"color": style.colour, "dash": style.dash, "width": 2},
+        "marker": {"color": style.colour, "symbol": style.marker, "size": 7},
     }
 
 

@@ -21,8 +21,8 @@ from commands.intervals import Interval, ratio_interval
 from commands.parallel import run_all
 from controller.policies.reuse.reuse_parts import Tuning
 from experiments.policies.pools import BELADY, CACHES, OWN
-from experiments.policies.replay_cache import Contender, Kept, Member, Replayed, label, measure
-from experiments.policies.stores import USUAL_LINKS, Links
+from experiments.policies.replay_cache import Contender, Member, Outcomes, Replayed, label, measure
+from experiments.policies.stores import DEFAULT_LINKS, Links
 from workload.cost import CostModel
 
 CANDIDATES = (
@@ -32,12 +32,12 @@ CANDIDATES = (
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
 
-BEYOND = (BELADY,)
+ORACLES = (BELADY,)
 """Contenders that know the future of a trace."""
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOut:
     """Result of the policy on a family, with constants that were chosen on the other sources."""
 
     source: str
@@ -68,15 +68,15 @@ def cross(
     processes: int,
     done: Callable[[], None],
     folder: Path,
-    links: Links = USUAL_LINKS,
-) -> list[Held]:
+    links: Links = DEFAULT_LINKS,
+) -> list[HeldOut]:
     """Replay what `folder` does not have, then leave each source out in turn; return a row a family and size.
 
     `done` is called after each member.
     """
 
-    def run(number: int) -> Kept:
-        return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder, links)
+    def run(number: int) -> Outcomes:
+        return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *ORACLES), cost, folder, links)
 
     for candidate in CANDIDATES:
         label(candidate)  # digests the policy's sources before they can change during the run
@@ -84,21 +84,23 @@ def cross(
     families = list(dict.fromkeys((member.source, member.family) for member in members))
     chosen = {source: _choose(source, sizes, measured) for source, _ in families}
     return [
-        _held(source, family, size, chosen[source], measured) for source, family in families for size in sizes
+        _held_out(source, family, size, chosen[source], measured)
+        for source, family in families
+        for size in sizes
     ]
 
 
-def _choose(source: str, sizes: Sequence[int], measured: dict[Member, Kept]) -> int:
+def _choose(source: str, sizes: Sequence[int], measured: dict[Member, Outcomes]) -> int:
     """Return the index of the candidate that saves most in the geometric mean over all other sources."""
-    outside: dict[str, list[Kept]] = {}
-    for member, kept in measured.items():
+    outside: dict[str, list[Outcomes]] = {}
+    for member, outcomes in measured.items():
         if member.source != source:
-            outside.setdefault(member.source, []).append(kept)
+            outside.setdefault(member.source, []).append(outcomes)
 
     def score(candidate: int) -> float:
         tuning = CANDIDATES[candidate]
         means = (
-            fmean(_ratio(kept, size, tuning, _total_s) for kept in of_one for size in sizes)
+            fmean(_ratio(outcomes, size, tuning, _total_s) for outcomes in of_one for size in sizes)
             for of_one in outside.values()
         )
         return sum(math.log(max(mean, 1e-6)) for mean in means)
@@ -106,12 +108,16 @@ def _choose(source: str, sizes: Sequence[int], measured: dict[Member, Kept]) -> 
     return max(range(len(CANDIDATES)), key=score)
 
 
-def _held(source: str, family: str, size: int, chosen: int, measured: dict[Member, Kept]) -> Held:
-    inside = [kept for member, kept in measured.items() if (member.source, member.family) == (source, family)]
+def _held_out(source: str, family: str, size: int, chosen: int, measured: dict[Member, Outcomes]) -> HeldOut:
+    inside = [
+        outcomes
+        for member, outcomes in measured.items()
+        if (member.source, member.family) == (source, family)
+    ]
     tuning = CANDIDATES[chosen]
-    against = max(BASELINES, key=lambda name: sum(kept[size, name].total_s for kept in inside))
+    against = max(BASELINES, key=lambda name: sum(outcomes[size, name].total_s for outcomes in inside))
     saved = _in_sum(inside, size, tuning, against)
-    return Held(
+    return HeldOut(
         source=source,
         family=family,
         blocks=size,
@@ -120,9 +126,9 @@ def _held(source: str, family: str, size: int, chosen: int, measured: dict[Membe
         low=saved.low,
         high=saved.high,
         against=against,
-        worst=min(_ratio(kept, size, tuning, _total_s) for kept in inside),
+        worst=min(_ratio(outcomes, size, tuning, _total_s) for outcomes in inside),
         shipped=_in_sum(inside, size, CANDIDATES[0], against).mean,
-        hits=fmean(_ratio(kept, size, tuning, _block_hit) for kept in inside),
+        hits=fmean(_ratio(outcomes, size, tuning, _block_hit) for outcomes in inside),
         belady=_in_sum(inside, size, BELADY, against).mean,
     )
 
@@ -135,14 +141,16 @@ def _block_hit(outcome: Replayed) -> float:
     return outcome.block_hit
 
 
-def _ratio(kept: Kept, size: int, contender: Contender, measure: Callable[[Replayed], float]) -> float:
+def _ratio(
+    outcomes: Outcomes, size: int, contender: Contender, measure: Callable[[Replayed], float]
+) -> float:
     """Return the contender's measure over the best baseline's; 1 if the best baseline has 0."""
-    best = max(measure(kept[size, name]) for name in BASELINES)
-    ours = measure(kept[size, label(contender)])
+    best = max(measure(outcomes[size, name]) for name in BASELINES)
+    ours = measure(outcomes[size, label(contender)])
     return ours / best if best > 0 else 1.0
 
 
-def _in_sum(inside: Sequence[Kept], size: int, contender: Contender, against: str) -> Interval:
+def _in_sum(inside: Sequence[Outcomes], size: int, contender: Contender, against: str) -> Interval:
     """Return the ratio of the seconds saved on all traces to those of the baseline
     `against`, with its interval.
 
@@ -152,7 +160,7 @@ def _in_sum(inside: Sequence[Kept], size: int, contender: Contender, against: st
     return ratio_interval(list(zip(ours, best, strict=True)))
 
 
-def _samples(inside: Sequence[Kept], size: int, name: str) -> Sequence[float]:
+def _samples(inside: Sequence[Outcomes], size: int, name: str) -> Sequence[float]:
     """Return the seconds saved on each trace, or in each part of a single one."""
-    outcomes = [kept[size, name] for kept in inside]
-    return outcomes[0].saved_s if len(outcomes) == 1 else [one.total_s for one in outcomes]
+    replays = [outcomes[size, name] for outcomes in inside]
+    return replays[0].saved_s if len(replays) == 1 else [one.total_s for one in replays]

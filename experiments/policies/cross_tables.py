@@ -11,21 +11,21 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.policies.compare import TOLERANCE
-from experiments.policies.cross import CANDIDATES, Held
-from experiments.policies.written import write_json
+from experiments.policies.cross import CANDIDATES, HeldOut
+from experiments.policies.results_json import write_json
 
 
-def print_cross(console: Console, held: Sequence[Held]) -> None:
+def print_cross(console: Console, held_out: Sequence[HeldOut]) -> None:
     """Print the table, the candidate constants, and a sentence for each source."""
-    console.print(_table(held))
+    console.print(_table(held_out))
     for number, candidate in enumerate(CANDIDATES):
         console.print(f"constants {number}: {candidate}", highlight=False)
-    for source in dict.fromkeys(row.source for row in held):
-        rows = [row for row in held if row.source == source]
+    for source in dict.fromkeys(row.source for row in held_out):
+        rows = [row for row in held_out if row.source == source]
         console.print(f"{source}: {_in_words(rows)}", highlight=False)
 
 
-def _table(held: Sequence[Held]) -> Table:
+def _table(held_out: Sequence[HeldOut]) -> Table:
     table = Table(title="saved s, reuse / best baseline: constants chosen on all other sources")
     columns = (
         *("source", "family", "blocks", "saved", "95 %", "against", "worst trace", "as shipped"),
@@ -33,7 +33,7 @@ def _table(held: Sequence[Held]) -> Table:
     )
     for name in columns:
         table.add_column(name, justify="left" if name in ("source", "family", "against") else "right")
-    for row in held:
+    for row in held_out:
         table.add_row(
             row.source,
             row.family,
@@ -47,7 +47,7 @@ def _table(held: Sequence[Held]) -> Table:
     return table
 
 
-def _in_words(rows: Sequence[Held]) -> str:
+def _in_words(rows: Sequence[HeldOut]) -> str:
     least = min(rows, key=lambda row: row.saved)
     behind = sum(row.saved < 1.0 - TOLERANCE for row in rows)
     return (
@@ -57,7 +57,7 @@ def _in_words(rows: Sequence[Held]) -> str:
     )
 
 
-def write_cross(path: Path, held: Sequence[Held], about: Mapping[str, object]) -> None:
+def write_cross(path: Path, held_out: Sequence[HeldOut], about: Mapping[str, object]) -> None:
     """Write `about` and all rows as JSON; an unknown interval is null."""
     candidates = [asdict(candidate) for candidate in CANDIDATES]
-    write_json(path, {**about, "candidates": candidates, "held_out": [asdict(row) for row in held]})
+    write_json(path, {**about, "candidates": candidates, "held_out": [asdict(row) for row in held_out]})

@@ -1,4 +1,4 @@
-"""`make policies EXPLAIN=key`: print the history of one block (`story.py`) and why it is in the pool or not.
+"""`make policies EXPLAIN=key`: print a block's history (`block_history.py`) and why it is in the pool or not.
 
 The policy is `reuse`. Its events come from the replay of a trace, or from the event log of a live
 controller (`EVENTS=<switch>.jsonl`). EXPLAIN is the block's id in the trace, or its key in hexadecimal, as
@@ -18,10 +18,10 @@ from controller.policies import Key
 from controller.policies.eventlog import EventLogError, Head, read_events, read_head
 from controller.policies.explain import in_words
 from controller.policies.reuse.reuse import Reuse
+from experiments.policies.block_history import LEGEND, BlockHistory
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import replay
-from experiments.policies.stores import USUAL_LINKS, Links
-from experiments.policies.story import LEGEND, Story
+from experiments.policies.stores import DEFAULT_LINKS, Links
 from workload.cost import CostError, CostModel, make_cost_model
 from workload.trace import Trace
 
@@ -31,15 +31,15 @@ class ExplainError(ExperimentError):
 
 
 def explain_trace(
-    console: Console, trace: Trace, key: str, blocks: int, cost: CostModel, links: Links = USUAL_LINKS
+    console: Console, trace: Trace, key: str, blocks: int, cost: CostModel, links: Links = DEFAULT_LINKS
 ) -> None:
     """Replay a trace and print the history of the block with the id `key`; raises ExplainError."""
     if not (key.isascii() and key.isdigit()):
         raise ExplainError(f"EXPLAIN must be a block's id in the trace, a whole number, not {key!r}")
     console.print(f"[bold]{trace.name}, {blocks:,} blocks[/]", highlight=False)
-    story = Story(make_reuse(blocks, trace, cost), int(key))
-    replay(trace, story.name, blocks, PolicyPool(story), cost, links)
-    _tell(console, story)
+    block_history = BlockHistory(make_reuse(blocks, trace, cost), int(key))
+    replay(trace, block_history.name, blocks, PolicyPool(block_history), cost, links)
+    _tell(console, block_history)
 
 
 def explain_log(console: Console, log: Path, key: str, sizes: Sequence[int], cost: CostModel) -> None:
@@ -83,19 +83,19 @@ def _pool(head: Head) -> str:
 
 def _tell_log(console: Console, log: Path, policy: Reuse, key: Key, pool: str) -> None:
     console.print(f"[bold]{log}[/], {pool}", highlight=False, soft_wrap=True)
-    story = Story(policy, key)
+    block_history = BlockHistory(policy, key)
     with log.open() as lines:
         for event in read_events(lines, str(log)):
-            story.handle(event)
-    _tell(console, story)
+            block_history.handle(event)
+    _tell(console, block_history)
 
 
-def _tell(console: Console, story: Story) -> None:
-    if story.turns:
+def _tell(console: Console, block_history: BlockHistory) -> None:
+    if block_history.turns:
         console.print(LEGEND, highlight=False, soft_wrap=True)
-    if story.turns > len(story.last):
-        console.print(f"… {story.turns - len(story.last):,} turns before", highlight=False)
-    for line in story.last:
+    if block_history.turns > len(block_history.last):
+        console.print(f"… {block_history.turns - len(block_history.last):,} turns before", highlight=False)
+    for line in block_history.last:
         console.print(line, highlight=False, soft_wrap=True)
-    for sentence in in_words(story.account()):
+    for sentence in in_words(block_history.account()):
         console.print(sentence, highlight=False, soft_wrap=True)

@@ -23,8 +23,8 @@ from controller.policies import Demoted, Pin, Policy, Unpin
 from controller.pool.hinted import RetainedBlocks
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import Ledger
+from experiments.policies.results_json import write_json
 from experiments.policies.stores import Links
-from experiments.policies.written import write_json
 from hostlib.protocol.hints import MAX_RETAIN_S
 from workload.cost import CostModel
 from workload.session_hints import SessionHint, session_hints
@@ -39,7 +39,7 @@ as a tool's run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class NodeHints:
     """Hints that a node gives after a request was answered."""
 
     demoted: Sequence[int] = ()
@@ -48,36 +48,36 @@ class Given:
     """Seconds for which `retained` blocks are to be retained."""
 
 
-Giver = Callable[[Request, SessionHint, float | None], Given]
+HintStrategy = Callable[[Request, SessionHint, float | None], NodeHints]
 """Function from a request, its session's hint and the seconds to the session's next request
 (None: never) to hints."""
 
 
-def _nothing(request: Request, hint: SessionHint, next_s: float | None) -> Given:
-    return Given()
+def _nothing(request: Request, hint: SessionHint, next_s: float | None) -> NodeHints:
+    return NodeHints()
 
 
-def _dead(request: Request, hint: SessionHint, next_s: float | None) -> Given:
-    return Given(hint.dead)
+def _dead(request: Request, hint: SessionHint, next_s: float | None) -> NodeHints:
+    return NodeHints(hint.dead)
 
 
-def _pauses(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+def _pauses(request: Request, hint: SessionHint, next_s: float | None) -> NodeHints:
     own = request.blocks[len(hint.shared) :]
-    return Given((*hint.dead, *own[::-1]) if next_s is None or next_s > PAUSE_S else hint.dead)
+    return NodeHints((*hint.dead, *own[::-1]) if next_s is None or next_s > PAUSE_S else hint.dead)
 
 
-def _soon(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+def _soon(request: Request, hint: SessionHint, next_s: float | None) -> NodeHints:
     if next_s is None or next_s > SOON_S:
-        return Given(hint.dead)
-    return Given(hint.dead, request.blocks, next_s)
+        return NodeHints(hint.dead)
+    return NodeHints(hint.dead, request.blocks, next_s)
 
 
-def _tools(request: Request, hint: SessionHint, next_s: float | None) -> Given:
-    return Given(hint.dead, hint.shared, MAX_RETAIN_S)
+def _tools(request: Request, hint: SessionHint, next_s: float | None) -> NodeHints:
+    return NodeHints(hint.dead, hint.shared, MAX_RETAIN_S)
 
 
 NOTHING = "no hints"
-GIVERS: dict[str, Giver] = {
+STRATEGIES: dict[str, HintStrategy] = {
     NOTHING: _nothing,
     "demote what is dead": _dead,
     "the same, and sessions that pause": _pauses,
@@ -87,7 +87,7 @@ GIVERS: dict[str, Giver] = {
 
 
 @dataclass(frozen=True)
-class Earned:
+class HintsResult:
     """Seconds saved with these hints, over those that the policy saves without hints."""
 
     hints: str
@@ -99,42 +99,44 @@ class Earned:
     seeds: int
 
 
-def hints_earn(
+def replay_hints(
     traces: Sequence[Trace],
     sizes: Sequence[int],
     cost: CostModel,
     processes: int,
     done: Callable[[], None],
     links: Links,
-) -> list[Earned]:
+) -> list[HintsResult]:
     """Replay all traces with each kind of hints; return the ratios of each kind and size."""
-    jobs = [(name, size, place) for size in sizes for name in GIVERS for place in range(len(traces))]
+    jobs = [(name, size, place) for size in sizes for name in STRATEGIES for place in range(len(traces))]
 
     def run(job: tuple[str, int, int]) -> float:
         name, size, place = job
-        return in_own_thread(partial(saved_s, traces[place], size, GIVERS[name], cost, links))
+        return in_own_thread(partial(saved_s, traces[place], size, STRATEGIES[name], cost, links))
 
     saved = dict(zip(jobs, run_all(run, jobs, processes, done), strict=True))
-    return [_earned(name, size, len(traces), saved) for size in sizes for name in GIVERS if name != NOTHING]
+    return [
+        _result(name, size, len(traces), saved) for size in sizes for name in STRATEGIES if name != NOTHING
+    ]
 
 
-def _earned(name: str, size: int, seeds: int, saved: dict[tuple[str, int, int], float]) -> Earned:
+def _result(name: str, size: int, seeds: int, saved: dict[tuple[str, int, int], float]) -> HintsResult:
     ratio = ratio_interval([(saved[name, size, at], saved[NOTHING, size, at]) for at in range(seeds)])
-    return Earned(name, size, ratio.mean, ratio.low, ratio.high, seeds)
+    return HintsResult(name, size, ratio.mean, ratio.low, ratio.high, seeds)
 
 
-def saved_s(trace: Trace, size: int, giver: Giver, cost: CostModel, links: Links) -> float:
+def saved_s(trace: Trace, size: int, strategy: HintStrategy, cost: CostModel, links: Links) -> float:
     """Return the seconds that a pool saves under `reuse` and these hints."""
     policy = make_reuse(size, trace, cost)
-    pool, taken = PolicyPool(policy), _Taken(policy, size)
+    pool, limits = PolicyPool(policy), _HintLimits(policy, size)
     ledger = Ledger(trace, replace(cost, block_tokens=trace.block_tokens), links)
-    told = zip(trace.requests, session_hints(trace), _next_s(trace), strict=True)
-    for request, hint, next_s in told:
+    hinted = zip(trace.requests, session_hints(trace), _next_s(trace), strict=True)
+    for request, hint, next_s in hinted:
         now_s, chain = request.arrival_s, request.blocks
-        taken.expire(now_s)
+        limits.expire(now_s)
         pool.loads(now_s, ledger.stores.waits_s(now_s), links)
-        ledger.add(request, [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)])
-        taken.take(giver(request, hint, next_s), now_s)
+        ledger.add(request, [pool.access(block, now_s, depth, chain) for depth, block in enumerate(chain)])
+        limits.apply(strategy(request, hint, next_s), now_s)
     return sum(ledger.saved_s)
 
 
@@ -151,20 +153,20 @@ def _next_s(trace: Trace) -> Iterator[float | None]:
     return reversed(found)
 
 
-class _Taken:
+class _HintLimits:
     """Limits and expiry of hints, as in a live pool."""
 
     def __init__(self, policy: Policy, size: int) -> None:
         self._policy, self._retained = policy, RetainedBlocks(size)
 
-    def take(self, given: Given, now_s: float) -> None:
-        for block in given.demoted:
+    def apply(self, hints: NodeHints, now_s: float) -> None:
+        for block in hints.demoted:
             if self._retained.release(_key(block)):
                 self._policy.handle(Unpin(block, now_s))
             self._policy.handle(Demoted(block, now_s))
-        for block in given.retained:
+        for block in hints.retained:
             if block in self._policy:
-                stays = self._retained.retain(_key(block), 1, now_s + given.seconds)
+                stays = self._retained.retain(_key(block), 1, now_s + hints.seconds)
                 self._policy.handle(Pin(block, now_s) if stays else Unpin(block, now_s))
 
     def expire(self, now_s: float) -> None:
@@ -176,14 +178,14 @@ def _key(block: int) -> bytes:
     return block_id(0, block.to_bytes(16, "big"))
 
 
-def report(console: Console, earned: Sequence[Earned], path: Path, about: dict[str, object]) -> None:
+def report(console: Console, results: Sequence[HintsResult], path: Path, about: dict[str, object]) -> None:
     """Print the table and write it as JSON."""
     table = Table(title="saved s with hints / without, over seeds")
     table.add_column("hints")
-    for size in dict.fromkeys(one.blocks for one in earned):
+    for size in dict.fromkeys(one.blocks for one in results):
         table.add_column(f"{size:,}", justify="right")
-    for name in dict.fromkeys(one.hints for one in earned):
-        row = [one for one in earned if one.hints == name]
+    for name in dict.fromkeys(one.hints for one in results):
+        row = [one for one in results if one.hints == name]
         table.add_row(name, *(f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})" for one in row))
     console.print(table)
-    write_json(path, {**about, "hints": [vars(one) for one in earned]})
+    write_json(path, {**about, "hints": [vars(one) for one in results]})

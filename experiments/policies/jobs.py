@@ -9,7 +9,7 @@ from commands.parallel import run_all
 from controller.policies.reuse.reuse_parts import Parts
 from experiments.policies.pools import NAMES, make_pool
 from experiments.policies.replay import Result, replay
-from experiments.policies.stores import USUAL_LINKS, Links
+from experiments.policies.stores import DEFAULT_LINKS, Links
 from workload.cost import CostModel
 from workload.trace import Trace
 
@@ -41,7 +41,7 @@ def run_jobs(
     cost: CostModel,
     processes: int,
     done: Callable[[], None],
-    links: Links = USUAL_LINKS,
+    links: Links = DEFAULT_LINKS,
 ) -> dict[Job, Result]:
     """Run the jobs and return their results; `done` is called after each."""
 

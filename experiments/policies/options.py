@@ -17,7 +17,7 @@ from commands.options import read
 from commands.trace_options import TraceOptions
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.policies.pools import AVAILABLE, NAMES
-from experiments.policies.stores import STORES, USUAL_LINKS, Links
+from experiments.policies.stores import DEFAULT_LINKS, STORES, Links
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
 from workload.shapes import COMPARED_SHAPES, SHAPES
@@ -60,7 +60,7 @@ class PoliciesOptions(TraceOptions):
     pool, BLOCKS is not used."""
     home_gbit: Annotated[
         tuple[Annotated[float, Within(0.001, 100_000)], ...], Each(), Len(STORES, STORES)
-    ] = tuple(link_bit_s / 1e9 for link_bit_s in USUAL_LINKS)
+    ] = tuple(link_bit_s / 1e9 for link_bit_s in DEFAULT_LINKS)
     """Real rate of each storage node's link."""
     model: Annotated[str, OneOf(MODELS)] = DEFAULT_MODEL
     """Model whose KV is stored."""
@@ -99,12 +99,12 @@ class PoliciesOptions(TraceOptions):
         """Return the trace that is generated from `shape` and `seed`."""
         return generate(shape, seed, self.requests, block_tokens=self.generated_tokens)
 
-    def unusual(self) -> dict[str, object]:
+    def non_defaults(self) -> dict[str, object]:
         """Return block size and link rates where they differ from the defaults, for the results."""
         about: dict[str, object] = {}
         if self.block_tokens is not None:
             about["tokens of a block"] = self.block_tokens
-        if self.links != USUAL_LINKS:
+        if self.links != DEFAULT_LINKS:
             about["homes' links, Gbit/s"] = ", ".join(f"{rate:g}" for rate in self.home_gbit)
         return about
 
@@ -127,7 +127,7 @@ def parse_options(arguments: Sequence[str]) -> PoliciesOptions:
         raise OptionError("SESSION_HINTS: say which recorded sessions: TRACE=<folder>")
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
-    if options.events is not None and options.links != USUAL_LINKS:
+    if options.events is not None and options.links != DEFAULT_LINKS:
         raise OptionError("HOME_GBIT: an event log (EVENTS) has links of its own")
     if options.events is not None and options.block_tokens is not None:
         raise OptionError("BLOCK_TOKENS: an event log (EVENTS) has blocks of its own")

@@ -19,7 +19,7 @@ def write_page(options: PoliciesOptions, results: Mapping[str, Sequence[Result]]
     """
     about = {
         "seed": options.seed, "revision": revision(), "engine": "replay", "model": options.model,
-        "gpu": options.gpu, **options.unusual(),
+        "gpu": options.gpu, **options.non_defaults(),
     }  # fmt: skip
     sections = []
     for trace, rows in results.items():

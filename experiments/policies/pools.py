@@ -48,7 +48,7 @@ class Pool(Protocol):
         """Take the loads before the next request: a fetch's wait at each storage node in
         seconds, and link rates."""
 
-    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+    def access(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         """Ask for `block` at `depth` of a chain; return whether it was a hit."""
 
 
@@ -63,7 +63,7 @@ class PolicyPool:
         for home, (wait_s, link_bit_s) in enumerate(zip(waits_s, links, strict=True)):
             self._policy.home_load(HomeLoad(home, now_s, wait_s, link_bit_s))
 
-    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+    def access(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         if block in self._policy:
             self._policy.hits(Hits(block, now_s))
             return True
@@ -94,7 +94,7 @@ class CachePool:
     def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None:
         pass
 
-    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+    def access(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         request = self._request
         request.obj_id = block
         request.clock_time = int(now_s)

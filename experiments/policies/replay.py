@@ -23,7 +23,7 @@ from functools import partial
 
 from commands.own_thread import in_own_thread
 from experiments.policies.pools import Pool
-from experiments.policies.stores import STORES, USUAL_LINKS, Links, Stores, transfers_s
+from experiments.policies.stores import DEFAULT_LINKS, STORES, Links, Stores, transfers_s
 from workload.cost import CostModel
 from workload.keys import home_number
 from workload.trace import Request, Trace
@@ -112,7 +112,7 @@ class Ledger:
         )
 
 
-def play(trace: Trace, pool: Pool, cost: CostModel, links: Links = USUAL_LINKS) -> Ledger:
+def play(trace: Trace, pool: Pool, cost: CostModel, links: Links = DEFAULT_LINKS) -> Ledger:
     """Run the whole trace through the pool; equal arguments give equal results."""
     return in_own_thread(partial(_play, trace, pool, cost, links))
 
@@ -122,7 +122,7 @@ def _play(trace: Trace, pool: Pool, cost: CostModel, links: Links) -> Ledger:
     for request in trace.requests:
         now_s, chain = request.arrival_s, request.blocks
         pool.loads(now_s, ledger.stores.waits_s(now_s), links)
-        ledger.add(request, [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)])
+        ledger.add(request, [pool.access(block, now_s, depth, chain) for depth, block in enumerate(chain)])
     return ledger
 
 
@@ -132,7 +132,7 @@ def replay(
     blocks: int,
     pool: Pool,
     cost: CostModel,
-    links: Links = USUAL_LINKS,
+    links: Links = DEFAULT_LINKS,
 ) -> Result:
     """Replay the trace through the pool and return the result."""
     ledger = play(trace, pool, replace(cost, block_tokens=trace.block_tokens), links)

@@ -21,7 +21,7 @@ from commands.own_thread import in_own_thread
 from controller.policies.reuse.reuse_parts import Tuning
 from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
-from experiments.policies.stores import USUAL_LINKS, Links
+from experiments.policies.stores import DEFAULT_LINKS, Links
 from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import MOONCAKE, Trace
@@ -60,7 +60,7 @@ class Replayed:
 
 Contender = str | Tuning
 """A baseline or Belady by name, or the constants of the policy."""
-Kept = dict[tuple[int, str], Replayed]
+Outcomes = dict[tuple[int, str], Replayed]
 """Outcomes by pool size and label of the contender."""
 
 
@@ -95,40 +95,40 @@ def measure(
     contenders: Iterable[Contender],
     cost: CostModel,
     folder: Path,
-    links: Links = USUAL_LINKS,
-) -> Kept:
+    links: Links = DEFAULT_LINKS,
+) -> Outcomes:
     """Return the outcomes of all contenders at all sizes; replay and store those that
     `folder` does not have."""
     path = folder / f"{member.name}.jsonl"
-    priced = repr(cost) if links == USUAL_LINKS else repr((cost, links))
+    priced = repr(cost) if links == DEFAULT_LINKS else repr((cost, links))
     about = {"trace": member.identity, "cost": sha256(priced.encode()).hexdigest()[:16]}
-    kept = _read(path, about)
-    todo = [(size, one) for one in contenders for size in sizes if (size, label(one)) not in kept]
+    outcomes = _read(path, about)
+    todo = [(size, one) for one in contenders for size in sizes if (size, label(one)) not in outcomes]
     if not todo:
-        return kept
+        return outcomes
     folder.mkdir(parents=True, exist_ok=True)
     replays = _Replays(member, cost, links)
     with path.open("a") as lines:
         lines.write("\n")  # ends the line that an interrupted run left incomplete
         for size, contender in todo:
-            kept[size, label(contender)] = found = replays.outcome(contender, size)
+            outcomes[size, label(contender)] = found = replays.outcome(contender, size)
             row = {"blocks": size, "contender": label(contender), "saved_s": found.saved_s}
             lines.write(json.dumps({**about, **row, "block_hit": found.block_hit}) + "\n")
             lines.flush()
-    return kept
+    return outcomes
 
 
-def _read(path: Path, about: dict[str, str]) -> Kept:
+def _read(path: Path, about: dict[str, str]) -> Outcomes:
     """Return the stored outcomes of this trace and these costs; lines that are no valid JSON are left out."""
-    kept: Kept = {}
+    outcomes: Outcomes = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
             row = json.loads(line)
         except ValueError:
             continue
         if about.items() <= row.items():
-            kept[row["blocks"], row["contender"]] = Replayed(tuple(row["saved_s"]), row["block_hit"])
-    return kept
+            outcomes[row["blocks"], row["contender"]] = Replayed(tuple(row["saved_s"]), row["block_hit"])
+    return outcomes
 
 
 class _Replays:
@@ -160,7 +160,7 @@ class _Replays:
         saved_s, hits = [], 0
         for request, worth_s in zip(self._trace.requests, self._worths_s, strict=True):
             now_s, chain = request.arrival_s, request.blocks
-            had = [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)]
+            had = [pool.access(block, now_s, depth, chain) for depth, block in enumerate(chain)]
             hits += sum(had)
             saved_s.append(sum(worth_s[: had.index(False)] if False in had else worth_s))
         return self._outcome(saved_s, hits)

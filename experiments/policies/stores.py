@@ -10,7 +10,7 @@ from workload.keys import home_number
 STORES = 4
 Links = tuple[float, ...]
 """Rates of the storage nodes' links, in bit/s."""
-USUAL_LINKS: Links = (DEFAULT_LINK_BIT_S,) * STORES
+DEFAULT_LINKS: Links = (DEFAULT_LINK_BIT_S,) * STORES
 
 
 def transfers_s(cost: CostModel, links: Links) -> list[float]:

@@ -12,7 +12,7 @@ from emulator.result import revision
 from experiments.policies.cross import cross
 from experiments.policies.cross_tables import print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
-from experiments.policies.hints import GIVERS, hints_earn, report
+from experiments.policies.hints import STRATEGIES, replay_hints, report
 from experiments.policies.options import PoliciesOptions
 from experiments.policies.replay_cache import Member, generated, recorded
 from workload.cost import CostModel
@@ -38,9 +38,9 @@ def run_cross(console: Console, options: PoliciesOptions, cost: CostModel, progr
     ]
     done = progress(len(members))
     folder = options.results / "cross"
-    held = cross(members, options.blocks, cost, options.processes, done, folder, options.links)
-    write_cross(options.results / "cross.json", held, {"revision": revision(), **options.unusual()})
-    print_cross(console, held)
+    held_out = cross(members, options.blocks, cost, options.processes, done, folder, options.links)
+    write_cross(options.results / "cross.json", held_out, {"revision": revision(), **options.non_defaults()})
+    print_cross(console, held_out)
 
 
 def run_hints(console: Console, options: PoliciesOptions, cost: CostModel, progress: Progress) -> None:
@@ -52,10 +52,10 @@ def run_hints(console: Console, options: PoliciesOptions, cost: CostModel, progr
     for trace in traces:
         if trace.schema.name != SESSIONS:
             raise TraceError(f"{trace.name}: SESSION_HINTS needs recorded sessions, which this has not")
-    done = progress(len(options.blocks) * len(GIVERS) * len(traces))
-    earned = hints_earn(traces, options.blocks, cost, options.processes, done, options.links)
-    about = {"revision": revision(), "seed": options.seed, **options.unusual()}
-    report(console, earned, options.results / "hints.json", about)
+    done = progress(len(options.blocks) * len(STRATEGIES) * len(traces))
+    results = replay_hints(traces, options.blocks, cost, options.processes, done, options.links)
+    about = {"revision": revision(), "seed": options.seed, **options.non_defaults()}
+    report(console, results, options.results / "hints.json", about)
 
 
 def recorded_members(path: Path, options: PoliciesOptions) -> Iterator[Member]:

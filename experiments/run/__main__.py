@@ -13,7 +13,7 @@ from functools import partial
 from rich.progress import Progress, TaskID, TextColumn
 
 from commands.command import Screen, run_command
-from commands.value_size import LARGEST_BYTES, build_core, is_open, speak
+from commands.value_size import LARGEST_BYTES, build_core, restart_with_size, size_is_unset
 from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
@@ -65,8 +65,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    if options.scale is None and is_open() and options.emulation.engine == Embedded.name:
-        speak(LARGEST_BYTES)  # the machine's limit is packets, and large values need the fewest
+    if options.scale is None and size_is_unset() and options.emulation.engine == Embedded.name:
+        restart_with_size(LARGEST_BYTES)  # the machine's limit is packets, and large values need the fewest
     build_core()
     engine = make_engine(options.emulation.engine)
     cluster = find_servers(screen, options)
@@ -111,24 +111,24 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
         assert on_servers is not None
         capacity = on_servers
     fabric = draft.fabric
-    beside = ""
+    background = ""
     if len(fabric.hosts) + len(fabric.switches) > MANY_PROCESSES:
         with screen.status("measuring what the network takes while nobody asks for anything"):
             capacity = replace(capacity, background_cores=_background(screen, draft, engine, cluster))
-        beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
+        background = f", of which the network takes {capacity.background_cores:.2f} without a request"
     rates = options.storage.link_gbit_s or (options.network.link_gbit_s,) * len(fabric.answering)
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
     screen.say(
-        f"Of {carriers}, {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores are idle{beside}, and a "
+        f"Of {carriers}, {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores are idle{background}, and a "
         f"fragment of {VALUE_BYTES:,} bytes costs its two ends {capacity.fragment_us:.0f} us: "
         f"sigma {sigma:g}."
     )
     if capacity.others and capacity.idle_cores < capacity.cores / 2:
         screen.warn(
-            f"what keeps {carriers} busy: {', '.join(capacity.others)}. Results are finer, and count more "
-            "surely, when that has ended.",
+            f"what keeps {carriers} busy: {', '.join(capacity.others)}. Results are finer, and more "
+            "reliable, when that has ended.",
             "busy",
         )
     return sigma
@@ -234,20 +234,20 @@ def _real_kv(scenario: Scenario, network: RunningNetwork, progress: Progress) ->
     def show(done: int, chains: int) -> None:
         progress.update(task, total=chains, completed=done)
 
-    made = compute_kv(scenario, folder, network.directory, show)
-    progress.update(task, total=1, completed=1, sources=made.summary)
-    return made
+    real_kv = compute_kv(scenario, folder, network.directory, show)
+    progress.update(task, total=1, completed=1, sources=real_kv.summary)
+    return real_kv
 
 
 def _shown_in_lines(screen: Screen, label: str) -> Callable[[int, int], None]:
     """Return a function that prints how many requests are served, for output without a terminal
     such as CI logs."""
-    told = 0
+    lines_shown = 0
 
     def show(completed: int, total: int) -> None:
-        nonlocal told
-        if completed * LINES >= (told + 1) * total > 0:
-            told = completed * LINES // total
+        nonlocal lines_shown
+        if completed * LINES >= (lines_shown + 1) * total > 0:
+            lines_shown = completed * LINES // total
             screen.say(f"{label}: {completed:,} of {total:,} requests")
 
     return show
@@ -323,7 +323,7 @@ def _codec(scenario: Scenario) -> str:
             f"{level} {one.stored_share:.1%}"
             for (_, level), one in zip(sizes.numbers, sizes.levels, strict=True)
         )
-        return f"{sizes.codec} adaptive ({coder}, of the bytes {each}; kept {sizes.kept_share:.1%})"
+        return f"{sizes.codec} adaptive ({coder}, of the bytes {each}; kept {sizes.all_levels_share:.1%})"
     if sizes.compression is None:
         return NONE
     share = scenario.cost.stored_share

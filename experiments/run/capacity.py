@@ -124,8 +124,8 @@ def measure() -> Capacity:
     command = [sys.executable, "-m", "hostlib.tools.bench", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=BENCH_TIMEOUT_S, check=True)
-        said = json.loads(done.stdout)
-        cost_us = said["client_us_per_fragment"] + said["storage_us_per_fragment"]
+        figures = json.loads(done.stdout)
+        cost_us = figures["client_us_per_fragment"] + figures["storage_us_per_fragment"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
         raise CapacityError(
             f"the machine could not be measured ({error}): give a SCALE, such as SCALE=20000"

@@ -15,7 +15,7 @@ from commands.command import LIVE_REFRESHES_PER_S, Screen
 from experiments.live import Dashboard
 from topologies.network import Network
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 class LiveCli(CLI):  # type: ignore[misc] # mininet ships no types
@@ -41,7 +41,7 @@ class LiveCli(CLI):  # type: ignore[misc] # mininet ships no types
         elif not words:
             with self._showing():
                 while True:
-                    time.sleep(LOOK_S)
+                    time.sleep(POLL_S)
         elif words[0] in self.mn and len(words) > 1:
             address = {node.name: node.IP() or node.name for node in self.mn.values()}
             self._run(self.mn[words[0]], [address.get(word, word) for word in words[1:]])
@@ -51,15 +51,15 @@ class LiveCli(CLI):  # type: ignore[misc] # mininet ships no types
             )
 
     def _run(self, host: Node, command: list[str]) -> None:
-        said = ""
+        output = ""
         host.sendCmd(" ".join(command))
         with self._showing():
             while host.waiting:
-                said += host.monitor(1000 * LOOK_S)
+                output += host.monitor(1000 * POLL_S)
         if host.waiting:
             host.sendInt()
-            said += host.waitOutput()
-        self._screen.console.print(said, markup=False, end="")
+            output += host.waitOutput()
+        self._screen.console.print(output, markup=False, end="")
 
     @contextlib.contextmanager
     def _showing(self) -> Iterator[None]:

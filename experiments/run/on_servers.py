@@ -18,7 +18,7 @@ from cluster.machines import Servers
 from cluster.messages import PYTHON
 from cluster.network import ClusterNetwork
 from cluster.placement import Placement, place
-from cluster.preflight import look_at
+from cluster.preflight import inspect_servers
 from cluster.refusals import Found
 from cluster.servers import read_servers
 from cluster.session import Session
@@ -86,7 +86,7 @@ def find_servers(screen: Screen, options: RunOptions) -> Cluster | None:
         return None
     servers = read_servers(options.emulation.servers)
     with screen.status(f"looking at {len(servers)} servers"):
-        return Cluster(look_at(servers, screen.say))
+        return Cluster(inspect_servers(servers, screen.say))
 
 
 def measure_servers(screen: Screen, draft: Scenario, cluster: Cluster) -> Capacity | None:
@@ -125,8 +125,8 @@ def measure_servers(screen: Screen, draft: Scenario, cluster: Cluster) -> Capaci
 
 def _capacity(name: str, session: Session) -> Capacity:
     command = [PYTHON, "-m", "experiments.run.capacity"]
-    said = json.loads(session.ask("run", command=command, timeout_s=CAPACITY_TIMEOUT_S))
-    return Capacity(**{**said, "others": tuple(said["others"])})
+    figures = json.loads(session.ask("run", command=command, timeout_s=CAPACITY_TIMEOUT_S))
+    return Capacity(**{**figures, "others": tuple(figures["others"])})
 
 
 def sigma_for_tunnels(screen: Screen, scenario: Scenario, cluster: Cluster) -> float | None:

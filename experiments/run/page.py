@@ -8,12 +8,12 @@ from typing import Any
 
 from experiments.page import Page
 from experiments.run import page_plots as plots
-from experiments.run.page_answer import what_it_did
+from experiments.run.page_answer import switch_results
 from experiments.run.page_links import links_over_time
 from experiments.run.page_picture import carried, pictures
 from experiments.run.page_policy import hottest_blocks
 from experiments.run.page_requests import slowest_requests
-from experiments.run.words import answer, belief, in_bytes, question, title_of
+from experiments.run.words import answer, in_bytes, question, reliability, title_of
 
 Runs = Mapping[str, Mapping[str, Any]]
 
@@ -34,11 +34,11 @@ def write_page(
     page = Page("Does a switch that keeps KV blocks help?")
     page.text(question(about, runs), "lead")
     page.text(answer(runs, lends=not topology["stores"]), "lead")
-    page.text(belief(runs, plays, complaints), "warning" if complaints else "")
+    page.text(reliability(runs, plays, complaints), "warning" if complaints else "")
     page.svg(pictures(topology, runs))
     if complaints:
-        page.folded("Why the figures don't count, and what helps", [*complaints, advice])
-    what_it_did(page, topology, runs)
+        page.details("Why the figures don't count, and what helps", [*complaints, advice])
+    switch_results(page, topology, runs)
     _where_from(page, topology, runs)
     _network(page, topology, runs)
     _over_time(page, topology, runs)

@@ -24,7 +24,7 @@ _EVICTION_COSTS = (
 )
 
 
-def what_it_did(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
+def switch_results(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     """Add the section, from the results of each mode; the first mode is the baseline."""
     page.heading("What the switch did, for whom, and what it cost")
     _for_stores(page, topology, runs)

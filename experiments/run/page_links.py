@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from experiments.page import Choice, Page
+from experiments.page import Menu, Page
 from experiments.run.page_plots import Run, Runs
 from experiments.run.words import title_of
 
@@ -26,11 +26,11 @@ def links_over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None
     stores = [link["link"] for link in topology["links"] if link["ends"][1] in topology["stores"]]
     ordered = [*stores, *(link for link in links if link not in stores)]
     page.text("Any link, in Mbit/s of the emulation:")
-    page.choices(
+    page.menus(
         "link",
         (
-            Choice("link", "Link", [(link, link.replace("-", " to ")) for link in ordered]),
-            Choice("way", "Direction", [(str(_TO_SWITCH), "to the switch"), (str(_FROM_SWITCH), "from it")]),
+            Menu("link", "Link", [(link, link.replace("-", " to ")) for link in ordered]),
+            Menu("way", "Direction", [(str(_TO_SWITCH), "to the switch"), (str(_FROM_SWITCH), "from it")]),
         ),
         _DRAW,
         {

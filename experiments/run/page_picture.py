@@ -45,12 +45,12 @@ def _picture(topology: Mapping[str, Any], run: Run, name: str, most: int) -> str
     moved = carried(run)
     links = "".join(_link(link, at, moved, most) for link in topology["links"])
     parts = [links, *_hosts(topology, at, moved, row), *_switches(topology, at, run)]
-    said = _in_words(topology, run, name, moved)
+    text = _in_words(topology, run, name, moved)
     does = MODES[name].does if name in MODES else ""
     title = f"{title_of(name).capitalize()}: the switch {does}"
     return (
         f'<p class="chart-title">{escape(title)}</p>'
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" aria-label="{escape(said)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" aria-label="{escape(text)}">'
         f"{''.join(parts)}</svg>"
     )
 
@@ -70,11 +70,11 @@ def _link(link: Mapping[str, Any], at: Mapping[str, Position], moved: Carried, m
     (x0, y0), (x1, y1) = at[switch], at[peer]
     to_switch, from_switch = moved.get(link["link"], (0, 0))
     thick = 1 + MOST_LINE * (to_switch + from_switch) / max(1, most)
-    said = f"{peer} sent {in_bytes(to_switch)}, {switch} sent it {in_bytes(from_switch)}"
+    text = f"{peer} sent {in_bytes(to_switch)}, {switch} sent it {in_bytes(from_switch)}"
     return (
         f'<path class="line s0" style="stroke-width:{thick:.1f};opacity:.75" '
         f'd="M{x0} {y0:.1f}L{x1} {y1:.1f}">'
-        f"<title>{escape(said)}</title></path>"
+        f"<title>{escape(text)}</title></path>"
     )
 
 

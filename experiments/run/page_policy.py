@@ -44,14 +44,14 @@ def hottest_blocks(page: Page, topology: Mapping[str, Any], policy: str, runs: R
         rows = [
             [
                 _named(block), block["depth"], block["hits"], block["reported"], _turns(block["turns"]),
-                _standing(block, reasons[_named(block)]),
+                _place_of(block, reasons[_named(block)]),
             ]
             for block in blocks
         ]  # fmt: skip
         page.text(f"In the run {title_of(name)}:")
         page.table(f"hottest-{name}", titles, rows)
         if any(reasons.values()):
-            page.folded("All that the policy says of them", [" ".join(lines) for lines in reasons.values()])
+            page.details("All that the policy says of them", [" ".join(lines) for lines in reasons.values()])
 
 
 def _named(block: Mapping[str, Any]) -> str:
@@ -59,7 +59,7 @@ def _named(block: Mapping[str, Any]) -> str:
     return key
 
 
-def _standing(block: Mapping[str, Any], reasons: Sequence[str]) -> str:
+def _place_of(block: Mapping[str, Any], reasons: Sequence[str]) -> str:
     """Return the policy's answer without the block's name, or else whether the block is in the pool."""
     where = "in the pool" if block["in_pool"] else "not in the pool"
     return reasons[0].removeprefix(f"{_named(block)} is ").rstrip(".") if reasons else where

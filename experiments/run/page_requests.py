@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.page import Choice, Page
+from experiments.page import Menu, Page
 from experiments.run.page_plots import Runs, answerer
 from experiments.run.words import title_of
 from hostlib.model.waits import HOME, MERGED, POOL, PROBING, QUEUED
@@ -40,7 +40,7 @@ weirDraw(plot, {
   kind: "bars", stacked: true, title: shown.length ? "seconds since arrival" : "no such requests",
   labels: shown.map((r, i) => (i + 1) + ". " + r.node + " at " + r.at.toFixed(1) + " s"),
   series: used.map(i => ({name: data.stages[i], values: parts.map(p => p[i]), style: i % 7})),
-  said: shown.map((r, n) => used.map(i => r.said[i] + ": " + parts[n][i].toFixed(3) + " s")),
+  tooltips: shown.map((r, n) => used.map(i => r.labels[i] + ": " + parts[n][i].toFixed(3) + " s")),
 });
 """
 
@@ -60,13 +60,13 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
     requests = {name: _chosen(run["requests"], homes) for name, run in runs.items()}
     nodes = sorted({request["node"] for part in requests.values() for request in part}, key=_in_order)
     modes = [(name, title_of(name)) for name in list(runs)[::-1]]
-    page.choices(
+    page.menus(
         "requests",
         (
-            Choice("mode", "Run", modes),
-            Choice("node", "Node", [("all", "all"), *((node, node) for node in nodes)]),
-            Choice("by", "Slowest by", _ORDERS),
-            Choice("until", "Drawn up to the", _ENDS),
+            Menu("mode", "Run", modes),
+            Menu("node", "Node", [("all", "all"), *((node, node) for node in nodes)]),
+            Menu("by", "Slowest by", _ORDERS),
+            Menu("until", "Drawn up to the", _ENDS),
         ),
         _DRAW,
         {
@@ -102,7 +102,7 @@ def _in_order(name: str) -> tuple[int, str]:
 def _chosen(requests: Sequence[Mapping[str, Any]], homes: Mapping[str, str]) -> list[dict[str, Any]]:
     served = [record for record in requests if record["ttft_s"] is not None]
     slow = sorted(served, key=lambda record: -float(record["ttft_s"]))[:MOST_REQUESTS]
-    return [_told(record, homes) for record in slow]
+    return [_shown_request(record, homes) for record in slow]
 
 
 def load_s(record: Mapping[str, Any]) -> float:
@@ -111,16 +111,16 @@ def load_s(record: Mapping[str, Any]) -> float:
     return float(blend["load_s"]) if blend else 0.0
 
 
-def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]:
+def _shown_request(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]:
     """Return one request for the page: its seconds by stage, and a label of each stage."""
     stages = [0.0] * len(STAGES)
-    said = list(STAGES)
+    labels = list(STAGES)
     waited = []
     for what, waited_s in record["waits_s"].items():
         kind, _, address = what.partition(" ")
         if kind == HOME:
             home = homes.get(address, address)
-            said[_HOME_STAGE] = f"waiting for {home}"
+            labels[_HOME_STAGE] = f"waiting for {home}"
             waited.append(home)
         stages[_WAITS.get(kind, _HOME_STAGE)] += waited_s
     tokens_s = max(0.0, (record["end_s"] or 0.0) - record["arrival_s"] - record["ttft_s"])
@@ -133,7 +133,7 @@ def _told(record: Mapping[str, Any], homes: Mapping[str, str]) -> dict[str, Any]
         "fetch": record["fetch_s"],
         "whole": record["ttft_s"] + tokens_s,
         "stages": [round(seconds, 4) for seconds in stages],
-        "said": said,
+        "labels": labels,
         "homes": ", ".join(waited),
         "tokens": tokens,
         "between_ms": round(1000 * tokens_s / tokens, 1) if tokens else 0.0,

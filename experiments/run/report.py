@@ -40,7 +40,7 @@ def _levels(result: RunResult) -> str:
     return ", ".join(f"{level} {count / total:.0%}" for level, count in result.levels.items()) or "none"
 
 
-def _met(result: RunResult) -> str:
+def _within_slo(result: RunResult) -> str:
     if result.target is None:
         return ""
     return f"{result.target.met:,} ({result.target.met / max(1, result.requests):.0%})"
@@ -88,7 +88,7 @@ _SECTIONS: dict[str, tuple[_Row, ...]] = {
         ("GET a block, p50/p99, ms", lambda r: f"{r.get_ms.p50:.1f} / {r.get_ms.p99:.1f}"),
         ("decode, p50/p99, ms", lambda r: f"{r.decode_ms.p50:.1f} / {r.decode_ms.p99:.1f}"),
         ("first token, p50/p99, ms", lambda r: f"{r.ttft_ms.p50:.0f} / {r.ttft_ms.p99:.0f}"),
-        ("within TTFT_SLO", _met),
+        ("within TTFT_SLO", _within_slo),
     ),
     "What the pool cost": (
         ("blocks admitted / evicted", lambda r: f"{r.admitted:,} / {r.evicted:,}"),
@@ -217,12 +217,12 @@ def _tenant_table(runs: Mapping[str, RunResult]) -> Table:
 
 def conclusion(repeats: Repeats, advice: str) -> str:
     """Return what the table shows, and why it does not count if so, in rich's markup."""
-    said = _compared(repeats.typical())
+    text = _compared(repeats.typical())
     if not repeats.overloaded:
-        return said
+        return text
     reasons = [f"  {complaint}" for complaint in repeats.complaints()]
     counts = "[bold red]The machine did not keep up: these figures don't count.[/]"
-    return "\n".join([said, counts, *reasons, advice])
+    return "\n".join([text, counts, *reasons, advice])
 
 
 def _compared(runs: Mapping[str, RunResult]) -> str:
@@ -235,7 +235,7 @@ def _compared(runs: Mapping[str, RunResult]) -> str:
     if "merging" in runs:
         by_merging = 1 - runs["merging"].storage_egress_bytes / max(1, without.storage_egress_bytes)
         merging = f" (by merging alone {_amount(by_merging)})"
-    said = (
+    text = (
         f"With the pool {_amount(saved)} bytes left the storage nodes{merging}: the switch served "
         f"{with_pool.blocks.pool / max(1, fetched):.0%} of the blocks that were fetched, and merged "
         f"{with_pool.merged:,} requests into others in flight. GET of a block, p50 / p99: "
@@ -244,7 +244,7 @@ def _compared(runs: Mapping[str, RunResult]) -> str:
         f"token: {without.ttft_ms.p50:.0f} / {without.ttft_ms.p99:.0f} and {with_pool.ttft_ms.p50:.0f} / "
         f"{with_pool.ttft_ms.p99:.0f} ms."
     )
-    return _named(said, runs)
+    return _named(text, runs)
 
 
 def _amount(saved: float) -> str:

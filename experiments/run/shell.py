@@ -17,7 +17,7 @@ from commands.declarations import DECLARED, Within
 from commands.errors import OptionError
 from commands.options import read
 from emulator.result import ROOT
-from topologies.remains import running
+from topologies.run_records import running
 
 SOCKETS = "*.sock"
 

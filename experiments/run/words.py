@@ -85,7 +85,7 @@ def _ms(value: float) -> str:
     return f"{value:.3g} ms" if value < 1000 else f"{value / 1000:.3g} s"
 
 
-def belief(runs: Mapping[str, Any], plays: int, complaints: Sequence[str]) -> str:
+def reliability(runs: Mapping[str, Any], plays: int, complaints: Sequence[str]) -> str:
     """Return whether the figures count, in one or two sentences."""
     if complaints:
         titles = (MODES[name].title if name in MODES else name for name in runs)

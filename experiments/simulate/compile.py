@@ -45,11 +45,11 @@ def build() -> Path:
     try:
         built.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=built.parent) as scratch:
-            made = _compile(Path(scratch))
-            _compare(made)
+            output_folder = _compile(Path(scratch))
+            _compare(output_folder)
             if folder() != built:
                 raise BuildError("its sources were changed meanwhile: once more, please")
-            _publish(made, built)
+            _publish(output_folder, built)
         _forget_unused(built)
     except OSError as error:
         raise BuildError(f"{error.filename}: {error.strerror}") from None
@@ -77,8 +77,8 @@ def _compile(scratch: Path) -> Path:
     options = ["--cache-dir", str(ROOT / ".mypy_cache" / "mypyc")]
     with _step("from Python to C"):
         extensions = mypycify([*options, *paths], target_dir=str(scratch / "c"), group_name=GROUP)
-    made = scratch / "made"
-    made.mkdir()
+    output_folder = scratch / "made"
+    output_folder.mkdir()
     with _step("from C to extensions"):
         for extension in extensions:
             extension.extra_compile_args = [*extension.extra_compile_args, *FLAGS]
@@ -87,15 +87,15 @@ def _compile(scratch: Path) -> Path:
         command.ensure_finalized()
         command.run()
     for path in (scratch / "lib").rglob("*.so"):
-        path.rename(made / ".".join(path.relative_to(scratch / "lib").parts))
-    return made
+        path.rename(output_folder / ".".join(path.relative_to(scratch / "lib").parts))
+    return output_folder
 
 
-def _compare(made: Path) -> None:
+def _compare(output_folder: Path) -> None:
     """Raise BuildError unless the build and Python give the same figures: some
     C compilers change results."""
     with _step("compared with Python, in scenarios of all kinds"):
-        in_python, in_c = _figures(None), _figures(made)
+        in_python, in_c = _figures(None), _figures(output_folder)
         if in_c[:1] != ["compiled"]:
             raise BuildError("it was not used where it was asked for")
         odd = [_short(line) for line, other in zip(in_c, in_python, strict=False) if line != other][1:]
@@ -103,16 +103,16 @@ def _compare(made: Path) -> None:
             raise BuildError(f"it does not say what Python says: {odd or f'{len(in_c)} lines'}")
 
 
-def _figures(made: Path | None) -> list[str]:
-    """Return the figures of all kinds of scenarios, from a build, or from Python if `made` is None."""
-    environment = {**os.environ, "WEIR_PURE": "0", "WEIR_COMPILED": "0" if made is None else "1"}
-    if made is not None:
-        environment[FROM] = str(made)
+def _figures(output_folder: Path | None) -> list[str]:
+    """Return the figures of all kinds of scenarios, from the build at `output_folder` or, if None, Python."""
+    environment = {**os.environ, "WEIR_PURE": "0", "WEIR_COMPILED": "0" if output_folder is None else "1"}
+    if output_folder is not None:
+        environment[FROM] = str(output_folder)
     command = [sys.executable, "-m", "experiments.simulate.kinds"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         why = _short((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1], 300)
-        if made is None:
+        if output_folder is None:
             raise BuildError(f"Python alone fails: {why}")
         what = "it can't be loaded" if why.startswith("ImportError") else "it fails"
         raise BuildError(f"{what}: {why}")
@@ -123,10 +123,10 @@ def _short(line: str, most: int = 60) -> str:
     return line if len(line) <= most else f"{line[:most]}..."
 
 
-def _publish(made: Path, built: Path) -> None:
+def _publish(output_folder: Path, built: Path) -> None:
     """Move the build to where it is used from then on."""
     try:
-        made.rename(built)
+        output_folder.rename(built)
     except OSError:  # not empty: another process was faster
         if not built.is_dir():
             raise
@@ -142,15 +142,15 @@ def _step(what: str) -> Iterator[None]:
     before = Path.cwd()
     os.chdir(ROOT)
     try:
-        with tempfile.TemporaryFile("w+", buffering=1, errors="replace") as said:
+        with tempfile.TemporaryFile("w+", buffering=1, errors="replace") as output:
             try:
-                with _all_output_to(said):
+                with _all_output_to(output):
                     yield
             except BuildError:
                 raise
             except (SystemExit, Exception) as error:
-                said.seek(0)
-                raise BuildError(f"{what}:\n{said.read().strip()[-4000:]}\n{error}") from error
+                output.seek(0)
+                raise BuildError(f"{what}:\n{output.read().strip()[-4000:]}\n{error}") from error
     finally:
         os.chdir(before)
     print(f"  {what}: {time.monotonic() - began_s:.0f} s", file=sys.stderr)
@@ -162,9 +162,9 @@ def _all_output_to(file: TextIO) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
             stream.flush()
-            kept = os.dup(descriptor)
-            stack.callback(os.close, kept)
-            stack.callback(os.dup2, kept, descriptor)
+            duplicate = os.dup(descriptor)
+            stack.callback(os.close, duplicate)
+            stack.callback(os.dup2, duplicate, descriptor)
             os.dup2(file.fileno(), descriptor)
         stack.enter_context(contextlib.redirect_stdout(file))
         stack.enter_context(contextlib.redirect_stderr(file))

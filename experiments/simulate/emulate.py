@@ -105,7 +105,7 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
 
 
 def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCosts) -> Scenario:
-    memory_blocks, cut = run.options.pool_blocks + 0.5, _Cut.of(run)
+    memory_blocks, cut = run.options.pool_blocks + 0.5, _CutBlock.of(run)
     if scenario.model.codec != NONE:
         memory_blocks *= 1 - SPARE_SHARE  # the emulator's policies leave that share free then
     sigma, speed = run.scale.sigma, run.scale.speed
@@ -135,7 +135,7 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCos
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _CutBlock:
     """The fragments into which the emulator, and the simulation of it, cut a block."""
 
     block_bytes: float
@@ -146,7 +146,7 @@ class _Cut:
     """Number of fragments that the simulator cuts it into."""
 
     @classmethod
-    def of(cls, run: RunScenario) -> _Cut:
+    def of(cls, run: RunScenario) -> _CutBlock:
         """Return the cut of a run's blocks.
 
         Coded blocks have the mean of their sizes. Blocks of a stream, which have sizes by level, are

@@ -25,6 +25,7 @@ from experiments.study.plan import points
 from experiments.study.player import Player
 from experiments.study.report import Report, write_page
 from experiments.study.results import ResultStore
+from experiments.study.setting_map import MAP
 from experiments.study.space import SPACE
 from experiments.study.summary import as_text, summary
 from experiments.study.systems import Setting
@@ -70,15 +71,17 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
         pace = Pace()
 
         def show(done: int, total: int, known: int) -> None:
-            said = pace.text(done, total, known)
-            progress.update(task, completed=done, total=total, known=known, pace=said)
+            speed = pace.text(done, total, known)
+            progress.update(task, completed=done, total=total, known=known, pace=speed)
 
-        player = Player(options, Computer(client, store, show, grows=bool(options.scheduler)).some, began_s)
+        player = Player(
+            options, Computer(client, store, show, grows=bool(options.scheduler)).simulate_until, began_s
+        )
         for sweep in (name for name in SWEEPS if name in options.sweeps):
             progress.update(task, description=sweep)
             player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
         progress.update(task, description="more seeds")
-        player.rest()
+        player.remaining_seeds()
     found = player.found()
     _write(options, about(options, found, began_s), found)
     first = first_table(found.done)
@@ -104,9 +107,9 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
         "seeds": f"{options.seed} to {last}, the same for all that is compared (an hour: {SEEDS} with "
         f"{LARGEST_SEEDED} nodes at most, else {FEW_SEEDS}; each setting of the sweep over the whole space: "
         "one)",
-        "intervals": "95 %, Student's t over the seeds, differences seed by seed; surely: all of the ratio's "
-        "interval on one side of 1, its mean by 0.05 % at least; no different: all of it within ±0.5 %; of "
-        "comparisons without a difference one in twenty is told apart by chance",
+        "intervals": "95 %, Student's t over the seeds, differences seed by seed; significantly: all of the "
+        "ratio's interval on one side of 1, its mean by 0.05 % at least; no different: all of it within "
+        "±0.5 %; one in twenty comparisons without a difference shows one by chance",
         "requests of each simulation": f"{options.requests_played}, more where a sweep says so",
         "start, steady": "first and second half of the arrivals",
         "sweeps": ", ".join(options.sweeps),
@@ -116,20 +119,20 @@ def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, obje
     }
 
 
-def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> None:
+def _write(options: StudyOptions, about_run: dict[str, object], found: Found) -> None:
     everything = points_table(found.done)
-    made = panels(found)
+    shown_panels = panels(found)
     own = [
         panel.table
-        for panel in made
-        if panel.table.name.startswith(("map", "budgets", "ledger", "tornado", SPACE))
+        for panel in shown_panels
+        if panel.table.name.startswith((MAP, "budgets", "ledger", "tornado", SPACE))
     ]
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())
-    record = summary(facts, found.done, options.seed, found.coarse, own)
+    record = summary(about_run, found.done, options.seed, found.coarse, own)
     (options.results / "summary.json").write_text(as_text(record))
     shown = points_table([pair for pair in found.done if pair[0].sweep != SPACE])  # too many to show
-    report = Report(front(found.done), first_table(found.done), facts, found.coarse, made, shown)
+    report = Report(front(found.done), first_table(found.done), about_run, found.coarse, shown_panels, shown)
     write_page(options.results / NAME, report)
 
 

@@ -25,7 +25,7 @@ FIRST_SEEDS = 5
 are narrow by chance."""
 ALL_SEEDS = 10
 
-Some = Callable[[Sequence[Scenario], float], Sequence[Figures | None]]
+SimulateUntil = Callable[[Sequence[Scenario], float], Sequence[Figures | None]]
 """Function from scenarios and a deadline (of time.monotonic) to their figures; None for those
 not done by then."""
 
@@ -111,7 +111,9 @@ def _most(point: Point) -> int | None:
     return hour_seeds(point.setting.nodes) if point.sweep == HOUR else None
 
 
-def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadline_s: float) -> None:
+def play(
+    groups: Sequence[Group], first_seed: int, seeds: int, simulate_until: SimulateUntil, deadline_s: float
+) -> None:
     """Simulate until each group has `seeds` seeds; in each round, the groups with the fewest get one more.
 
     It ends early at the deadline (of time.monotonic). A group gets a seed for all its points or not at all,
@@ -121,18 +123,20 @@ def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadl
         lacking = [group for group in groups if group.lacks(seeds)]
         fewest = min((len(group.runs) for group in lacking), default=0)
         wanted = [group for group in lacking if len(group.runs) == fewest]
-        if not wanted or not _one_seed(wanted, first_seed, some, deadline_s):
+        if not wanted or not _one_seed(wanted, first_seed, simulate_until, deadline_s):
             return
 
 
-def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: float) -> bool:
+def _one_seed(
+    groups: Sequence[Group], first_seed: int, simulate_until: SimulateUntil, deadline_s: float
+) -> bool:
     """Simulate one more seed of each group; return whether any group got it."""
     scenarios = [
         seeded(point.scenario, first_seed + group.seed_offset + len(group.runs))
         for group in groups
         for point in group.points
     ]
-    figures = iter(some(scenarios, deadline_s))
+    figures = iter(simulate_until(scenarios, deadline_s))
     any_done = False
     for group in groups:
         run = [next(figures) for _ in group.points]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from commands.intervals import Interval, mean_interval
 from experiments.study.rivals import Purchase
-from experiments.study.sample import MEAN, P99, STEADY, below, ratio
+from experiments.study.sample import MEAN, P99, STEADY, ratio, significantly_lower
 
 BUDGETS = (0.0, 2.0, 5.0, inf)
 """Budgets in dollars an hour for what holds blocks beyond the nodes' own memory."""
@@ -23,7 +23,7 @@ class Count(NamedTuple):
 
     fastest: int
     """Number of places where the purchase has the lowest mean within the budget."""
-    surely: int
+    significantly_fastest: int
     """Number of places where it is significantly lower than every other."""
     unbeaten: int
     """Number of places where no other is significantly lower."""
@@ -85,13 +85,13 @@ def _score(budget: float, label: str, within: Sequence[Purchases]) -> Score:
 
 
 def _count(pairs: Sequence[tuple[Purchase, Purchases]], path: tuple[str, str]) -> Count:
-    fastest = surely = unbeaten = 0
+    fastest = significantly_fastest = unbeaten = 0
     for one, place in pairs:
         others = [other for other in place if other is not one]
         fastest += one is min(place, key=lambda other: other.sample.mean(*path))
-        surely += all(below(one.sample, other.sample, *path) for other in others)
-        unbeaten += not any(below(other.sample, one.sample, *path) for other in others)
-    return Count(fastest, surely, unbeaten)
+        significantly_fastest += all(significantly_lower(one.sample, other.sample, *path) for other in others)
+        unbeaten += not any(significantly_lower(other.sample, one.sample, *path) for other in others)
+    return Count(fastest, significantly_fastest, unbeaten)
 
 
 def _nothing(place: Purchases) -> Purchase:

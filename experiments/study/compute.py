@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RETRIES = 3
 """Number of times that a point is computed again because its worker died."""
 CONNECT_TIMEOUT_S = 10
-AHEAD = 2
+TASKS_PER_THREAD = 2
 QUEUED_S = 10.0
 """Seconds of work that wait for each process of a cluster that grows.
 
@@ -34,7 +34,7 @@ Dask starts another worker for each five seconds of waiting work.
 """
 MOST_QUEUED = 10_000
 """Largest number of points that such a cluster has at a time."""
-KEPT = "what was computed is kept: start it again and it goes on from there"
+RESUME_HINT = "what was computed is kept: start it again and it goes on from there"
 
 OnDone = Callable[[int, int, int], None]
 """Function called with the number of points done, of all points, and of the done points known before."""
@@ -122,13 +122,13 @@ def _local_cluster(workers: int) -> LocalCluster:
     end with this one."""
     from distributed import LocalCluster
 
-    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes started meanwhile inherit it
+    previous_handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes started meanwhile inherit it
     try:
         return LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         )
     finally:
-        signal.signal(signal.SIGINT, heard)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 def _next(arriving: Any) -> Any:
@@ -141,14 +141,15 @@ def _next(arriving: Any) -> Any:
     except StopIteration:
         return None
     except KilledWorker as error:
-        raise ClusterError(f"the worker of one point died {RETRIES + 1} times ({error}); {KEPT}") from None
+        died = f"the worker of one point died {RETRIES + 1} times ({error})"
+        raise ClusterError(f"{died}; {RESUME_HINT}") from None
     if isinstance(figures, BaseException):  # what futures give that ended with their scheduler
         raise _gone(figures)
     return future, figures
 
 
 def _gone(error: BaseException) -> ClusterError:
-    return ClusterError(f"the Dask scheduler is gone ({type(error).__name__}); {KEPT}")
+    return ClusterError(f"the Dask scheduler is gone ({type(error).__name__}); {RESUME_HINT}")
 
 
 class Computer:
@@ -162,10 +163,10 @@ class Computer:
 
     def all(self, scenarios: Sequence[Scenario]) -> list[Figures]:
         """Return the figures in the order of the scenarios; each is stored as soon as it is computed."""
-        found = self.some(scenarios, float("inf"))
+        found = self.simulate_until(scenarios, float("inf"))
         return [figures for figures in found if figures is not None]
 
-    def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[Figures | None]:
+    def simulate_until(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[Figures | None]:
         """Return the figures, or None for scenarios that are not computed by
         the deadline (of time.monotonic).
 
@@ -225,7 +226,7 @@ class Computer:
             threads = max(1, sum(self._client.nthreads().values()))  # type: ignore[no-untyped-call]
         except (OSError, TimeoutError) as error:
             raise _gone(error) from None
-        most = AHEAD * threads
+        most = TASKS_PER_THREAD * threads
         if self._grows and self._computing_s:
             each_s = self._computing_s / self._computed_points
             most = max(most, min(MOST_QUEUED, math.ceil(threads * QUEUED_S / each_s)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.study.point import Point
-from experiments.study.systems import ANSWERED, BASELINES, BOUND, FRONTS, SHARES, Setting, system
+from experiments.study.systems import ANSWERED, BASELINES, BOUND, FRONTS, PEER_SHARES, Setting, system
 
 GATE_FAN_INS = (16, 32, 60)
 DESIGN_FAN_INS = (16, 32, 46)
@@ -24,8 +24,8 @@ GATES = {
     "homes are asked first": (True, False),
     "requests first, homes asked": (True, True),
 }
-"""Values of asks_first and requests_first, by label."""
-WARMTHS = {
+"""Values of asks_homes_first and requests_first, by label."""
+WARMTH_LABELS = {
     "no": "cold",
     "unicast": "pushed to each node",
     "multicast": "pushed by multicast",
@@ -53,15 +53,15 @@ JOINED_BY = {
     "distributed": ("no", "there"),
 }
 """Kinds of warming by system; the others are compared with the last one."""
-FOURFOLD = ("cachegen", 2)
+FOURFOLD_CODEC = ("cachegen", 2)
 """Codec and level; on the KV that was measured, blocks are 4.1 times smaller
 than in bfloat16 (docs/blocks.md)."""
 CODEC_MODEL = "llama3-70b"
 """Model of the study's centre with KV in two bytes, which codecs are measured against."""
 CODECS = {
     "plain": ("none", None, "instant"),
-    "coded, no time to decode": (*FOURFOLD, "instant"),
-    "coded, 64 cores decode": (*FOURFOLD, "cpu"),
+    "coded, no time to decode": (*FOURFOLD_CODEC, "instant"),
+    "coded, 64 cores decode": (*FOURFOLD_CODEC, "cpu"),
 }
 
 
@@ -70,8 +70,8 @@ def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS:
         setting = replace(centre, nodes=nodes)
         yield Point("gate", nodes, "recompute", setting, system("recompute", setting))
-        for label, (asks, first) in GATES.items():
-            mine = replace(setting, asks_first=asks, requests_first=first)
+        for label, (homes_first, requests_first) in GATES.items():
+            mine = replace(setting, asks_homes_first=homes_first, requests_first=requests_first)
             for name in ("stores", "switch"):
                 yield Point("gate", nodes, name, mine, system(name, mine), label)
 
@@ -83,7 +83,7 @@ def design_points(centre: Setting, quick: bool) -> Iterator[Point]:
         setting = replace(centre, nodes=nodes)
         for name in (*names, BOUND):
             yield Point("designs", nodes, name, setting, system(name, setting))
-        for variant, share in SHARES.items():
+        for variant, share in PEER_SHARES.items():
             slower = replace(setting, peer_share=share)
             for name in ("distributed", "distributed_merge", "distributed_pool"):
                 yield Point("designs", nodes, name, slower, system(name, slower), variant)
@@ -109,14 +109,14 @@ def engine_points(centre: Setting, quick: bool) -> Iterator[Point]:
 DECODER_FAN_INS = (16, 32, 46, 60)
 DECODER_REQUESTS_A_NODE = 50
 MOST_DECODERS = 256
-AT_ONCE = "KV at the decoder in no time"
+INSTANT_KV = "KV at the decoder in no time"
 NO_CHOICE = f"{MOST_DECODERS} decoders, one rack"
 DECODERS: dict[str, dict[str, Any] | None] = {
     "decoders in turn": {"placing": "round_robin"},
     "decoders by load": {"placing": "load"},
     "decoders by network": {"placing": "network"},
     NO_CHOICE: {"placing": "network", "count": MOST_DECODERS, "racks": 1, "uplink_gbit_s": 0.0},
-    AT_ONCE: None,
+    INSTANT_KV: None,
 }
 """Placement of decoders by label; with None, KV is at the decoder in no time, as in the rest of the study.
 
@@ -173,7 +173,7 @@ def warm_points(centre: Setting, quick: bool) -> Iterator[Point]:
         )
         setting = replace(centre, nodes=nodes, requests=requests)
         for name in ("recompute", "stores", "switch", "distributed"):
-            kinds = ("no", "there") if name in ("recompute", "distributed") else tuple(WARMTHS)
+            kinds = ("no", "there") if name in ("recompute", "distributed") else tuple(WARMTH_LABELS)
             for kind in kinds:
                 scenario = system(name, setting).changed(nodes={"warm": kind})
-                yield Point("cold", nodes, name, setting, scenario, WARMTHS[kind])
+                yield Point("cold", nodes, name, setting, scenario, WARMTH_LABELS[kind])

@@ -27,9 +27,9 @@ FAR_OUT = 3.0
 The rule is Tukey's (Exploratory Data Analysis, 1977). A value that is far out would leave no room for the
 others; it stands at the edge of its plot as a number.
 """
-FEW = 8
+LEAST_VALUES = 8
 """Number of values below which none is far out, because quartiles of so few say little."""
-NEARLY = 0.1
+NEAR_MEDIAN = 0.1
 """Share of the median within which a value is never far out, however close together most values lie."""
 
 
@@ -40,13 +40,13 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]]) -> Plot:
         layout=base_layout(xaxis_title=what, height=150 + 26 * len(names), yaxis_automargin=True)
     )
     for number, (series, mine) in enumerate(values.items()):
-        looks = series_style(number)
+        style = series_style(number)
         figure.add_scatter(
             x=[value.mean for value in mine.values()],
             y=[_wrapped(name) for name in mine],
             error_x={"array": halves(mine.values()), "visible": True, "thickness": 1.2},
             mode="markers",
-            marker=looks["marker"],
+            marker=style["marker"],
             name=series,
         )
     order = [_wrapped(name) for name in names[::-1]]
@@ -96,10 +96,10 @@ def columns(
 
 def near(values: Sequence[float]) -> tuple[float, float]:
     """Return the bounds beyond which a value is far out."""
-    if len(values) < FEW:
+    if len(values) < LEAST_VALUES:
         return min(values), max(values)
     first, middle, third = quantiles(values, n=4)
-    reach, beside = FAR_OUT * (third - first), NEARLY * abs(middle)
+    reach, beside = FAR_OUT * (third - first), NEAR_MEDIAN * abs(middle)
     return min(first - reach, middle - beside), max(third + reach, middle + beside)
 
 
@@ -165,13 +165,13 @@ def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tupl
     )
     for number, word in enumerate(("halved", "doubled")):
         values = [high if number else low for _, low, high in rows]
-        looks = SERIES[number]
+        style = SERIES[number]
         figure.add_scatter(
             x=[value.mean for value in values],
             y=names[1:],
             error_x={"array": halves(values), "visible": True, "thickness": 1.2},
             mode="markers",
-            marker={"color": looks.colour, "symbol": looks.marker, "size": 9},
+            marker={"color": style.colour, "symbol": style.marker, "size": 9},
             name=word,
         )
     for name, low, high in rows:

@@ -66,7 +66,7 @@ class Entry:
         return self.controller_s.mean + self.switch_s.mean
 
     @property
-    def earned_ms(self) -> dict[str, Interval | None]:
+    def saved_ms_per(self) -> dict[str, Interval | None]:
         """Return the milliseconds of waiting saved for each unit of management, by unit; None
         if there was none."""
         spent = {

@@ -13,6 +13,7 @@ from commands.declarations import DECLARED, OneOf, Within
 from commands.options import read
 from commands.trace_options import TraceOptions
 from experiments.study.plan import AXES
+from experiments.study.setting_map import MAP
 from experiments.study.space import SPACE
 from experiments.study.systems import Setting
 
@@ -20,9 +21,8 @@ QUICK_REQUESTS = 400
 REQUESTS = 2000
 QUICK_SEEDS = 2
 MINUTES = 120.0
-MAP = "map"
-REST = "rest"
-SHARES = {
+REMAINING_SEEDS = "remaining seeds"
+TIME_SHARES = {
     "rivals": 15.0,
     "tornado": 10.0,
     **dict.fromkeys((axis.field for axis in AXES), 3.0),
@@ -39,13 +39,14 @@ SHARES = {
     "ablation": 2.0,
     "control": 2.0,
     SPACE: 20.0,
-    REST: 40.0,
+    REMAINING_SEEDS: 40.0,
 }
 """Parts of the time for the first seeds of each sweep, in the order of the sweeps.
 
-Time that a sweep does not use goes to the following ones. REST is for the other seeds of all sweeps.
+Time that a sweep does not use goes to the following ones. REMAINING_SEEDS is for the seeds of all sweeps
+beyond the first.
 """
-RESTED_FIRST = (
+ALL_SEEDS_FIRST = (
     "rivals",
     "gate",
     "designs",
@@ -60,8 +61,8 @@ RESTED_FIRST = (
 
 They are the purchases and designs, which answer the question; axes, map and tornado come later.
 """
-SWEEPS = tuple(name for name in SHARES if name != REST)
-USUAL = tuple(name for name in SWEEPS if name != SPACE)
+SWEEPS = tuple(name for name in TIME_SHARES if name != REMAINING_SEEDS)
+DEFAULT_SWEEPS = tuple(name for name in SWEEPS if name != SPACE)
 POINTS = 10_000
 
 
@@ -84,7 +85,7 @@ class StudyOptions(TraceOptions):
     the time ends before."""
     minutes: Annotated[float, Within(0.01, 10_000)] = MINUTES
     """Minutes after which no new simulation is begun; the report says what was left out."""
-    sweeps: tuple[Annotated[str, OneOf(SWEEPS)], ...] = USUAL
+    sweeps: tuple[Annotated[str, OneOf(SWEEPS)], ...] = DEFAULT_SWEEPS
     """Sweeps to run; default: all but space."""
     points: Annotated[int, Within(10, 1_000_000)] = POINTS
     """Number of small simulations in the sweep space."""

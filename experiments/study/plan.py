@@ -24,10 +24,10 @@ from experiments.study.systems import (
     BOUND,
     LENT,
     MOST_STORES,
+    PEER_SHARES,
     ROUTED,
     ROUTED_AT_ONCE,
     ROUTINGS,
-    SHARES,
     Setting,
     routed,
     system,
@@ -171,7 +171,7 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
         setting = replace(centre, nodes=nodes, requests=max(centre.requests, least * nodes))
         for name in (*BASELINES, *LENT, *ANSWERED, "l7", BOUND):
             yield Point("rivals", nodes, name, setting, system(name, setting))
-        for variant, share in SHARES.items():
+        for variant, share in PEER_SHARES.items():
             slower = replace(setting, peer_share=share)
             for name in ("distributed", "lent"):
                 yield Point("rivals", nodes, name, slower, system(name, slower), variant)

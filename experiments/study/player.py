@@ -11,16 +11,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from experiments.study.adaptive import ALL_SEEDS, FIRST_SEEDS, Group, Some, coarse, grouped, play
-from experiments.study.options import MAP, REST, RESTED_FIRST, SHARES, StudyOptions
+from experiments.study.adaptive import ALL_SEEDS, FIRST_SEEDS, Group, SimulateUntil, coarse, grouped, play
+from experiments.study.options import ALL_SEEDS_FIRST, REMAINING_SEEDS, TIME_SHARES, StudyOptions
 from experiments.study.panels.panel import Found
 from experiments.study.point import Point
 from experiments.study.sample import STEADY
 from experiments.study.setting_map import (
-    AROUND,
+    MAP,
     QUICK_SETTINGS,
-    REFINED,
+    REFINED_SETTINGS,
     SETTINGS,
+    SETTINGS_AROUND_EACH,
     MapPlace,
     Verdicts,
     around,
@@ -33,7 +34,7 @@ from experiments.study.setting_map import (
 from experiments.study.space import SPACE, lead, settings_of
 from experiments.study.systems import Setting
 
-WIDE = 0.6
+HYPERCUBE_SHARE = 0.6
 """Share of the map's time for the settings that are drawn over the whole space."""
 REPLAYED = 8
 """Number of settings of the whole space that are simulated again."""
@@ -46,11 +47,11 @@ MAP_SEEDS = 2
 class Player:
     """Groups of all sweeps, as far as they were simulated."""
 
-    def __init__(self, options: StudyOptions, some: Some, began_s: float) -> None:
-        self._options, self._some = options, some
+    def __init__(self, options: StudyOptions, simulate_until: SimulateUntil, began_s: float) -> None:
+        self._options, self._simulate_until = options, simulate_until
         self._end_s = began_s + 60 * options.minutes
-        last = REST if options.seeds_played is None else ""
-        self._left = [name for name in SHARES if name in (*options.sweeps, last)]
+        last = REMAINING_SEEDS if options.seeds_played is None else ""
+        self._left = [name for name in TIME_SHARES if name in (*options.sweeps, last)]
         self._groups: list[Group] = []
         self._map: list[Group] = []
         self._chosen: list[Group] = []
@@ -65,18 +66,18 @@ class Player:
             return
         groups = grouped(points)
         self._groups += groups
-        play(groups, self._options.seed, self._seeds, self._some, deadline_s)
+        play(groups, self._options.seed, self._seeds, self._simulate_until, deadline_s)
         if sweep == SPACE:
             self._replay(groups, centre, deadline_s)
 
-    def rest(self) -> None:
+    def remaining_seeds(self) -> None:
         """Simulate the remaining seeds of all sweeps; those of the sweep space come last."""
         if self._options.seeds_played is None:
-            first = [group for group in self._groups if group.sweep in RESTED_FIRST]
+            first = [group for group in self._groups if group.sweep in ALL_SEEDS_FIRST]
             space = [group for group in self._groups if group.sweep == SPACE]
-            others = [group for group in self._groups if group.sweep not in (*RESTED_FIRST, SPACE)]
+            others = [group for group in self._groups if group.sweep not in (*ALL_SEEDS_FIRST, SPACE)]
             for groups in (first, [*others, *self._map], space):
-                play(groups, self._options.seed, ALL_SEEDS, self._some, self._end_s)
+                play(groups, self._options.seed, ALL_SEEDS, self._simulate_until, self._end_s)
 
     @property
     def _seeds(self) -> int:
@@ -99,7 +100,7 @@ class Player:
         return Found(done, found, steady, near, coarse(everything))
 
     def _deadline_s(self, sweep: str) -> float:
-        share = SHARES[sweep] / sum(SHARES[name] for name in self._left)
+        share = TIME_SHARES[sweep] / sum(TIME_SHARES[name] for name in self._left)
         self._left.remove(sweep)
         now_s = time.monotonic()
         return now_s + max(0.0, self._end_s - now_s) * share
@@ -109,15 +110,15 @@ class Player:
         a pool came nearest."""
         options = self._options
         quick, seed = options.quick, options.seed
-        wide_s = time.monotonic() + WIDE * (deadline_s - time.monotonic())
+        hypercube_end_s = time.monotonic() + HYPERCUBE_SHARE * (deadline_s - time.monotonic())
         drawn = hypercube(QUICK_SETTINGS if quick else SETTINGS, seed)
         numbers = count(1)
-        known = self._settings(drawn, centre, numbers, wide_s)
-        ranked = sorted(known, key=lambda pair: -pair[1].lead.mean)[:REFINED]
+        known = self._settings(drawn, centre, numbers, hypercube_end_s)
+        ranked = sorted(known, key=lambda pair: -pair[1].lead.mean)[:REFINED_SETTINGS]
         near = [
             place
             for number, (place, _) in enumerate(ranked)
-            for place in around(place, 1 if quick else AROUND, seed + number)
+            for place in around(place, 1 if quick else SETTINGS_AROUND_EACH, seed + number)
         ]
         before = len(self._map)
         self._settings(near, centre, numbers, deadline_s)
@@ -137,7 +138,7 @@ class Player:
             requests = map_requests(setting.nodes, centre, self._options.quick)
             points = setting_points(replace(setting, requests=requests), f"of the space, {number}")
             chosen += [replace(group, seed_offset=FRESH_SEEDS) for group in grouped(points)]
-        play(chosen, self._options.seed, self._seeds, self._some, deadline_s)
+        play(chosen, self._options.seed, self._seeds, self._simulate_until, deadline_s)
         self._map += chosen
         self._chosen += chosen
 
@@ -152,7 +153,7 @@ class Player:
             groups += grouped(points)
         seeds = self._options.seeds_played or MAP_SEEDS
         for group in groups:  # a setting is of use only if all of it was simulated
-            play([group], self._options.seed, seeds, self._some, deadline_s)
+            play([group], self._options.seed, seeds, self._simulate_until, deadline_s)
         self._map += groups
         return [
             (place, verdicts(group.points, group.samples))

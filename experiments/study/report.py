@@ -48,11 +48,11 @@ def write_page(path: Path, report: Report) -> None:
             page.text(f"{left_out[0].upper()}{left_out[1:]}.")
     if report.in_short.rows:
         page.table(report.in_short.name, report.in_short.columns, shown_rows(report.in_short))
-    page.folded("How these figures were made", [f"{name}: {value}" for name, value in report.about.items()])
+    page.details("How these figures were made", [f"{name}: {value}" for name, value in report.about.items()])
     if report.coarse:
         left = len(report.coarse)
         title = f"Means left wider than wanted (±1 %, in the map ±0.5 %), or out: {left} comparisons"
-        page.folded(title, coarse_lines(report.coarse))
+        page.details(title, coarse_lines(report.coarse))
     page.contents()
     for panel in report.panels:
         add_panel(page, panel)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.study.point import Point, label
-from experiments.study.sample import MEAN, Sample, below
+from experiments.study.sample import MEAN, Sample, significantly_lower
 from experiments.study.systems import BOUND, POOLS
 
 Done = Sequence[tuple[Point, Sample]]
@@ -46,19 +46,21 @@ def fan_ins(done: Done) -> list[int]:
     return sorted({point.value for point, _ in done if point.sweep == "rivals"})
 
 
-def no_dearer(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
+def not_more_expensive(
+    pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN
+) -> list[Purchase]:
     """Return the purchases without a pool that cost no more than `pool`, the fastest first."""
     found = [one for one in bought if not one.pooled and one.sample.cost <= pool.sample.cost]
     return sorted(found, key=lambda rival: rival.sample.mean(*path))
 
 
-def beating(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
-    """Return the purchases of no_dearer that are significantly faster than the pool."""
-    return [one for one in no_dearer(pool, bought, path) if below(one.sample, pool.sample, *path)]
+def faster_than(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
+    """Return the purchases of not_more_expensive that are significantly faster than the pool."""
+    rivals = not_more_expensive(pool, bought, path)
+    return [one for one in rivals if significantly_lower(one.sample, pool.sample, *path)]
 
 
-def led(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> Purchase | None:
-    """Return the fastest purchase of no_dearer, if the pool is significantly faster than each of them."""
-    rivals = no_dearer(pool, bought, path)
-    surely = all(below(pool.sample, rival.sample, *path) for rival in rivals)
-    return rivals[0] if rivals and surely else None
+def leads(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> bool:
+    """Return whether the pool is significantly faster than every purchase of not_more_expensive."""
+    rivals = not_more_expensive(pool, bought, path)
+    return bool(rivals) and all(significantly_lower(pool.sample, rival.sample, *path) for rival in rivals)

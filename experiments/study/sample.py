@@ -9,7 +9,7 @@ from commands.intervals import Interval, mean_interval
 from experiments.study.results import Figures
 from scenario import Scenario
 
-TOLD_SHARE = 0.0005
+LEAST_DIFFERENCE = 0.0005
 """Share below which a difference does not count, however certain it is."""
 SAME_SHARE = 0.005
 """Share below which a difference is too small to buy anything for."""
@@ -77,14 +77,14 @@ def ratio(sample: Sample, reference: Sample, *path: str) -> Interval:
     return mean_interval([one / other if other else 1.0 for one, other in pairs])
 
 
-def below(sample: Sample, reference: Sample, *path: str) -> bool:
-    """Return whether a figure is significantly lower than the reference's, and by TOLD_SHARE at least.
+def significantly_lower(sample: Sample, reference: Sample, *path: str) -> bool:
+    """Return whether a figure is significantly lower than the reference's, and by LEAST_DIFFERENCE at least.
 
     The whole interval of the ratio must lie below 1, and the mean of the figure must be lower too.
     """
     change = ratio(sample, reference, *path)
-    told = change.high < 1 and change.mean <= 1 - TOLD_SHARE
-    return told and sample.mean(*path) < reference.mean(*path)
+    significant = change.high < 1 and change.mean <= 1 - LEAST_DIFFERENCE
+    return significant and sample.mean(*path) < reference.mean(*path)
 
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:

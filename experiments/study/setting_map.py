@@ -17,20 +17,21 @@ from typing import Any
 
 from commands.intervals import Interval
 from experiments.study.point import Point
-from experiments.study.rivals import Purchase, beating, led, no_dearer
+from experiments.study.rivals import Purchase, faster_than, leads, not_more_expensive
 from experiments.study.sample import MEAN, SAME_SHARE, Sample, ratio
 from experiments.study.systems import BASELINES, BOUND, CENTRAL, LENT, Setting, system
 from workload.cost import MODELS
 
+MAP = "map"
 SETTINGS, QUICK_SETTINGS = 20, 2
-REFINED, AROUND = 3, 3
+REFINED_SETTINGS, SETTINGS_AROUND_EACH = 3, 3
 """Number of settings to search around, and of new settings around each."""
 REACH = 0.15
 """Largest distance of a new setting from the one it is drawn around, as a share of each axis."""
-STORES = (1, 2, 4, 8)
-POOL_STORES = (1, 2, 4)
+STORE_COUNTS = (1, 2, 4, 8)
+POOL_STORE_COUNTS = (1, 2, 4)
 REQUESTS_A_NODE = 25
-SHAPES = ("agents", "flash", "rag", "chat")
+MAP_SHAPES = ("agents", "flash", "rag", "chat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ class Axis:
         return round(value) if self.whole else round(value, 3)
 
 
-AXES = (
+MAP_AXES = (
     Axis("nodes", 4, 128, log=True, whole=True),
     Axis("reuse", 0.1, 1.0, log=False),
     Axis("link_gbit_s", 25, 400, log=True),
     Axis("load", 2, 16, log=True),
     Axis("pool_gb", 16, 1024, log=True),
 )
-CHOICES: dict[str, Sequence[Any]] = {"model": tuple(MODELS), "shape": SHAPES}
+CHOICES: dict[str, Sequence[Any]] = {"model": tuple(MODELS), "shape": MAP_SHAPES}
 MapPlace = dict[str, float]
 """Share along each axis, 0 to 1; a choice is given by the layer that the share falls in."""
 
@@ -68,7 +69,7 @@ def hypercube(count: int, seed: int) -> list[MapPlace]:
     """Return `count` places, one in each layer of each axis."""
     draw = Random(seed)
     layers = {}
-    for name in (*(axis.field for axis in AXES), *CHOICES):
+    for name in (*(axis.field for axis in MAP_AXES), *CHOICES):
         order = list(range(count))
         draw.shuffle(order)
         layers[name] = [(layer + draw.random()) / count for layer in order]
@@ -78,7 +79,7 @@ def hypercube(count: int, seed: int) -> list[MapPlace]:
 def around(place: MapPlace, count: int, seed: int) -> list[MapPlace]:
     """Return `count` places near `place`, with its model and traffic."""
     draw = Random(seed)
-    names = [axis.field for axis in AXES]
+    names = [axis.field for axis in MAP_AXES]
     return [
         place | {name: min(1.0, max(0.0, place[name] + draw.uniform(-REACH, REACH))) for name in names}
         for _ in range(count)
@@ -87,7 +88,7 @@ def around(place: MapPlace, count: int, seed: int) -> list[MapPlace]:
 
 def setting_at(place: MapPlace, centre: Setting, quick: bool) -> Setting:
     """Return the setting of a place."""
-    values: dict[str, Any] = {axis.field: axis.at(place[axis.field]) for axis in AXES}
+    values: dict[str, Any] = {axis.field: axis.at(place[axis.field]) for axis in MAP_AXES}
     for name, choices in CHOICES.items():
         values[name] = choices[min(len(choices) - 1, int(place[name] * len(choices)))]
     return replace(centre, requests=map_requests(int(values["nodes"]), centre, quick), **values)
@@ -101,19 +102,19 @@ def map_requests(nodes: int, centre: Setting, quick: bool) -> int:
 def setting_points(setting: Setting, number: str) -> list[Point]:
     """Return everything that could be bought at a setting, and the bound."""
     bought = [(name, setting) for name in (*BASELINES, *LENT, BOUND)]
-    bought += [("stores", replace(setting, stores=stores)) for stores in STORES]
-    bought += [("switch", replace(setting, stores=stores)) for stores in POOL_STORES]
-    return [Point("map", number, name, mine, system(name, mine)) for name, mine in bought]
+    bought += [("stores", replace(setting, stores=stores)) for stores in STORE_COUNTS]
+    bought += [("switch", replace(setting, stores=stores)) for stores in POOL_STORE_COUNTS]
+    return [Point(MAP, number, name, mine, system(name, mine)) for name, mine in bought]
 
 
-class Standing(Enum):
+class Verdict(Enum):
     """Verdict on the best purchase with a pool at one setting, against all that costs no more.
 
-    A purchase is surely faster if it is significantly faster by the rule of all purchases (rivals.py).
+    The rule for "significantly" is the one of all purchases (rivals.py).
     """
 
-    BEST = "surely fastest"
-    BEATEN = "surely slower"
+    BEST = "significantly fastest"
+    BEATEN = "significantly slower"
     """Every pool is significantly slower than some purchase."""
     SAME = "no different"
     """Neither; the whole interval of the lead lies within SAME_SHARE."""
@@ -136,11 +137,11 @@ class Verdicts:
     rival: Purchase
     bought: Sequence[Purchase]
     """All purchases at the setting."""
-    standing: Standing
+    verdict: Verdict
     central_lead: Interval
     """Lead against storage nodes and recomputing only."""
     central_tail: Interval
-    central_standing: Standing
+    central_verdict: Verdict
     headroom: Interval
     """Share by which the bound is sooner than the fastest without a pool that moves blocks
     over the nodes' links.
@@ -176,23 +177,23 @@ def verdicts(points: Sequence[Point], samples: Sequence[Sample], path: tuple[str
         pool,
         rival,
         bought,
-        _standing(bought, lead, path),
+        _verdict(bought, lead, path),
         central_lead,
         1 - ratio(central_pool.sample, central_rival.sample, *tail),
-        _standing(central, central_lead, path),
+        _verdict(central, central_lead, path),
         1 - ratio(bound, unswitched.sample, *path),
         1 - ratio(bound, unswitched.sample, *tail),
         min(bought, key=lambda one: one.sample.mean(*path)).label,
     )
 
 
-def _standing(bought: Sequence[Purchase], lead: Interval, path: tuple[str, str]) -> Standing:
+def _verdict(bought: Sequence[Purchase], lead: Interval, path: tuple[str, str]) -> Verdict:
     pools = [one for one in bought if one.pooled]
-    if any(led(pool, bought, path) for pool in pools):
-        return Standing.BEST
-    if lead.mean < 0 and all(beating(pool, bought, path) for pool in pools):
-        return Standing.BEATEN
-    return Standing.SAME if lead.within(SAME_SHARE) else Standing.OPEN
+    if any(leads(pool, bought, path) for pool in pools):
+        return Verdict.BEST
+    if lead.mean < 0 and all(faster_than(pool, bought, path) for pool in pools):
+        return Verdict.BEATEN
+    return Verdict.SAME if lead.within(SAME_SHARE) else Verdict.OPEN
 
 
 def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchase, Purchase, Interval]:
@@ -202,7 +203,7 @@ def _nearest(bought: Sequence[Purchase], path: tuple[str, str]) -> tuple[Purchas
     """
     pools = [one for one in bought if one.pooled]
     found = []
-    for pool in [one for one in pools if led(one, bought, path)] or pools:
-        rival, *_ = no_dearer(pool, bought, path)
+    for pool in [one for one in pools if leads(one, bought, path)] or pools:
+        rival, *_ = not_more_expensive(pool, bought, path)
         found.append((pool, rival, 1 - ratio(pool.sample, rival.sample, *path)))
     return max(found, key=lambda one: one[2].mean)

@@ -13,9 +13,8 @@ from math import exp, log
 
 from commands.intervals import Interval, mean_interval
 from experiments.study.point import Point
-from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample
-from experiments.study.setting_map import AXES as MAP_AXES
-from experiments.study.setting_map import CHOICES, hypercube
+from experiments.study.sample import LEAST_DIFFERENCE, MEAN, P99, Sample
+from experiments.study.setting_map import CHOICES, MAP_AXES, hypercube
 from experiments.study.systems import POOLS, Setting, system
 
 SPACE = "space"
@@ -24,7 +23,7 @@ PAIRS = (("switch", "stores"), ("lent_pool", "lent"), ("lent", "recompute"), ("s
 """Pairs of systems that are compared, seed by seed."""
 MOST_NODES = 60
 REQUESTS, REQUESTS_A_NODE = 150, 6
-PARTS = ("low", "middle", "high")
+THIRDS = ("low", "middle", "high")
 ALL = "all settings"
 
 
@@ -55,7 +54,7 @@ class Gain:
     gain: Interval
     """Mean gain over the settings, taken of logarithms, so that halving and doubling weigh the same."""
     sooner: float
-    """Share of the settings in which it is sooner by more than TOLD_SHARE."""
+    """Share of the settings in which it is sooner by more than LEAST_DIFFERENCE."""
     later: float
     tail: Interval
     """Gain in p99."""
@@ -107,9 +106,9 @@ def _parts(
             for choice in CHOICES[field]
         }
     order = sorted(settings, key=lambda pair: float(getattr(pair[0], field)))
-    ends = [len(order) * at // len(PARTS) for at in range(len(PARTS) + 1)]
+    ends = [len(order) * at // len(THIRDS) for at in range(len(THIRDS) + 1)]
     return {
-        f"{field} {part}": order[first:end] for part, first, end in zip(PARTS, ends, ends[1:], strict=False)
+        f"{field} {part}": order[first:end] for part, first, end in zip(THIRDS, ends, ends[1:], strict=False)
     }
 
 
@@ -117,8 +116,8 @@ def _gain(what: str, without: str, part: str, mine: Sequence[Mapping[str, Sample
     ratios, tails = (
         [samples[what].mean(*path) / samples[without].mean(*path) for samples in mine] for path in (MEAN, P99)
     )
-    sooner = sum(one < 1 - TOLD_SHARE for one in ratios) / len(ratios)
-    later = sum(one > 1 + TOLD_SHARE for one in ratios) / len(ratios)
+    sooner = sum(one < 1 - LEAST_DIFFERENCE for one in ratios) / len(ratios)
+    later = sum(one > 1 + LEAST_DIFFERENCE for one in ratios) / len(ratios)
     return Gain(what, without, part, len(ratios), _mean_gain(ratios), sooner, later, _mean_gain(tails))
 
 

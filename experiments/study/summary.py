@@ -13,11 +13,11 @@ from experiments.study.hours import HOUR, hour_sample
 from experiments.study.point import Point
 from experiments.study.references import References
 from experiments.study.sample import START, STEADY, TTFT, Sample, ratio
-from experiments.study.table import PARTS, Table, parts
+from experiments.study.table import STATISTICS, Table, parts
 
 Numbers = dict[str, float | None]
 
-TIMES = {
+SUMMARY_TIMES = {
     "start": START[0],
     "steady": STEADY[0],
     "time_per_output_token": "tpot_s",
@@ -25,7 +25,7 @@ TIMES = {
     "end_to_end": "end_to_end_s",
 }
 """Names of times beside the time to the first token: here, and in results."""
-APART = (
+DECODE_EXPLAINED = (
     "apart: other nodes decode and wait for nobody, so times between tokens are those of reading memory, the "
     "same for every system; batched: on the GPUs that prefill"
 )
@@ -46,7 +46,7 @@ def summary(
     """
     references = References(done)
     return {
-        "about": {**about, "decode": APART},
+        "about": {**about, "decode": DECODE_EXPLAINED},
         "points": [_point(*pair, first_seed, references) for pair in done],
         "coarse": [
             {"name": one.name, "seeds": one.seeds, "half": one.spread if isfinite(one.spread) else None}
@@ -84,7 +84,7 @@ def _point(point: Point, sample: Sample, first_seed: int, references: References
         "requests": round(sample.mean("requests")),
         "seeds": list(range(first_seed, first_seed + len(sample.runs))),
         **_time(sample, TTFT),
-        **{name: _time(sample, path) for name, path in TIMES.items()},
+        **{name: _time(sample, path) for name, path in SUMMARY_TIMES.items()},
         "start_extra_wait_s": _interval(sample.start_wait_s),
         **_compared(point, sample, references),
         **({"hour_without_its_start": _time(hour_sample(sample), TTFT)} if point.sweep == HOUR else {}),
@@ -103,7 +103,7 @@ def _compared(point: Point, sample: Sample, references: References) -> dict[str,
         name: {
             "first_token": _ratio(sample, other, TTFT),
             "steady": _ratio(sample, other, STEADY[0]),
-            "end_to_end": _ratio(sample, other, TIMES["end_to_end"]),
+            "end_to_end": _ratio(sample, other, SUMMARY_TIMES["end_to_end"]),
         }
         for name, other in found.items()
         if other is not None and other is not sample and len(other.runs) == len(sample.runs)
@@ -111,11 +111,11 @@ def _compared(point: Point, sample: Sample, references: References) -> dict[str,
 
 
 def _ratio(sample: Sample, other: Sample, name: str) -> Numbers:
-    return _numbers({part: ratio(sample, other, name, part) for part in PARTS})
+    return _numbers({part: ratio(sample, other, name, part) for part in STATISTICS})
 
 
 def _time(sample: Sample, name: str) -> Numbers:
-    return _numbers({part: sample.interval(name, part) for part in PARTS})
+    return _numbers({part: sample.interval(name, part) for part in STATISTICS})
 
 
 def _numbers(found: Mapping[str, Interval]) -> Numbers:

@@ -22,7 +22,7 @@ OWN_GB = 64.0
 """GB of DRAM for blocks in every node of every system."""
 SHARE = 1 / 1.02
 """Share of a link that blocks get beside headers, at storage nodes and where nodes read from one another."""
-SHARES = {"RDMA as measured": 0.87, "over TCP": 0.36}
+PEER_SHARES = {"RDMA as measured": 0.87, "over TCP": 0.36}
 """Shares of a link that Mooncake's transfer engine reached.
 
 It reached 87 GB/s on four links of 200 Gbit/s, and 2.4 times less over TCP, where cores copy (its README).
@@ -151,7 +151,7 @@ class Setting:
     codec: str = "none"
     level: int | None = None
     coder: str = "instant"
-    asks_first: bool = True
+    asks_homes_first: bool = True
     """Whether nodes ask before they fetch: homes what waits there, and a switch with a pool what it holds."""
     requests_first: bool = True
     """Whether requests overtake blocks at all ports."""
@@ -189,7 +189,7 @@ class Setting:
                 "gpu_gb": 16.0,
                 "dram_gb": OWN_GB,
                 "gate": "compare",
-                "hints": "homes" if self.asks_first else "answers",
+                "hints": "homes" if self.asks_homes_first else "answers",
                 "decode": self.decode,
             },
             network={
@@ -221,7 +221,7 @@ class Setting:
 def system(name: str, setting: Setting) -> Scenario:
     """Return the scenario of a system, one of NAMES, at a setting."""
     base = setting.base()
-    told = {"hints": "switch"} if setting.asks_first else {}
+    switch_hints = {"hints": "switch"} if setting.asks_homes_first else {}
     kind, _, front = name.partition("_")
     if name == "l7":
         return base.changed(nodes={"gate": "never"}, workload={"scheduler": "longest_prefix"})
@@ -238,13 +238,13 @@ def system(name: str, setting: Setting) -> Scenario:
         return found.changed(direct={"front": front}, pool=pool) if front else found
     if kind == "answered":
         found = _peers(base, setting, 0.0).changed(direct={"front": SWITCHES})
-        return _pooled(found, front, setting, told) if front else found
+        return _pooled(found, front, setting, switch_hints) if front else found
     if name == "sram":
-        return base.changed(pool={"memory": "sram", "size_gb": 0.064}, nodes=told)
+        return base.changed(pool={"memory": "sram", "size_gb": 0.064}, nodes=switch_hints)
     if name == "smartnic":
         return _decoded_by_adapters(base, setting)
     if name in ("merging", "switch"):
-        return _pooled(base, "merge" if name == "merging" else "pool", setting, told)
+        return _pooled(base, "merge" if name == "merging" else "pool", setting, switch_hints)
     return base
 
 
@@ -261,12 +261,12 @@ def routed(name: str, setting: Setting, routing: str) -> Scenario:
     return found.changed(workload=_SPREAD, routing=places).changed(**changed)
 
 
-def _pooled(base: Scenario, kind: str, setting: Setting, told: dict[str, str]) -> Scenario:
+def _pooled(base: Scenario, kind: str, setting: Setting, switch_hints: dict[str, str]) -> Scenario:
     """Return the scenario with switches that merge, or that also have a pool."""
     if kind == "merge":
         nothing = {"memory": "sram", "size_gb": MERGING_GB}
-        return base.changed(pool=nothing, nodes=told, control={"report_count": 0x8000})
-    return base.changed(pool={"memory": "dram", "size_gb": setting.pool_gb}, nodes=told)
+        return base.changed(pool=nothing, nodes=switch_hints, control={"report_count": 0x8000})
+    return base.changed(pool={"memory": "dram", "size_gb": setting.pool_gb}, nodes=switch_hints)
 
 
 def _peers(base: Scenario, setting: Setting, shared_gb: float) -> Scenario:

@@ -70,7 +70,7 @@ def parts(cell: Interval | None) -> tuple[float | None, float | None, float | No
     return cell.mean, cell.low if known else None, cell.high if known else None
 
 
-TIMES = {
+TIME_COLUMNS = {
     "ttft": TTFT,
     "steady": STEADY[0],
     "start": START[0],
@@ -79,7 +79,7 @@ TIMES = {
     "end_to_end": "end_to_end_s",
 }
 """Names of times in results, by the names in columns."""
-PARTS = ("mean", "p50", "p99")
+STATISTICS = ("mean", "p50", "p99")
 """Statistics of each time."""
 COUNTS = (
     "requests_per_s", "prefill_s", "saved_prefill_s", "storage_busy_share", "merged", "digests",
@@ -89,7 +89,7 @@ BYTES = {"storage_egress_bytes": 1e9, "switch_served_bytes": 1e9, "control_bytes
 COLUMNS = (
     "sweep", "value", "system", "variant", "stores", "shape", "nodes", "requests", "seeds", "load", "reuse",
     "block_tokens", "link_gbit_s", "pool_gb",
-    *(f"{name}_{part}_s" for name in TIMES for part in PARTS),
+    *(f"{name}_{part}_s" for name in TIME_COLUMNS for part in STATISTICS),
     "over_recomputing", "p50_over_recomputing", "p99_over_recomputing",
     "steady_over_recomputing", "steady_p99_over_recomputing",
     "start_extra_wait_s", "found_share", "from_pool_share",
@@ -110,7 +110,7 @@ def _row(point: Point, found: Sample, references: References) -> tuple[Any, ...]
         point.sweep, point.value, point.system, point.variant, setting.stores, setting.shape, setting.nodes,
         round(found.mean("requests")), len(found.runs), setting.load, setting.reuse,
         setting.block_tokens, setting.link_gbit_s, setting.pool_gb,
-        *(found.interval(time, part) for time in TIMES.values() for part in PARTS),
+        *(found.interval(time, part) for time in TIME_COLUMNS.values() for part in STATISTICS),
         *(over(found, nothing, *path) for path in (MEAN, P50, P99, STEADY, STEADY_P99)),
         found.start_wait_s,
         mean_interval([1 - share for share in _shares(found, "recomputed")]),
@@ -161,11 +161,11 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
     """Return the table of who is best at each setting of the map."""
     columns = (
         "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "number", "fastest",
-        "nearest_with_pool", "its_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "p99_lead",
-        "standing", "lead_over_storage_nodes", "p99_lead_over_storage_nodes", "standing_among_these",
-        "headroom_of_bound", "p99_headroom", "steady_lead", "steady_p99_lead", "steady_standing",
+        "nearest_with_pool", "pool_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "p99_lead",
+        "verdict", "lead_over_storage_nodes", "p99_lead_over_storage_nodes", "verdict_over_storage_nodes",
+        "headroom_of_bound", "p99_headroom", "steady_lead", "steady_p99_lead", "steady_verdict",
         "steady_lead_over_storage_nodes", "steady_p99_lead_over_storage_nodes",
-        "steady_standing_among_these",
+        "steady_verdict_over_storage_nodes",
     )  # fmt: skip
     rows = []
     for one, later in zip(found, steady, strict=True):
@@ -174,10 +174,10 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
             (at.nodes, at.model, at.shape, at.reuse, at.link_gbit_s, at.load, at.pool_gb, one.seeds,
              one.number, one.fastest,
              one.pool.label, one.pool.sample.cost, one.rival.label, one.rival.sample.cost,
-             one.lead, one.tail, one.standing.value,
-             one.central_lead, one.central_tail, one.central_standing.value, one.headroom, one.headroom_tail,
-             later.lead, later.tail, later.standing.value,
-             later.central_lead, later.central_tail, later.central_standing.value)
+             one.lead, one.tail, one.verdict.value,
+             one.central_lead, one.central_tail, one.central_verdict.value, one.headroom, one.headroom_tail,
+             later.lead, later.tail, later.verdict.value,
+             later.central_lead, later.central_tail, later.central_verdict.value)
         )  # fmt: skip
     return Table("map", columns, tuple(rows))
 
@@ -186,8 +186,8 @@ def budget_table(name: str, found: Sequence[Score]) -> Table:
     """Return the table of who is best within each budget; an infinite budget is None."""
     columns = (
         "budget_dollars_per_hour", "purchase", "settings",
-        "fastest_in", "surely_fastest_in", "unbeaten_in",
-        "steady_fastest_in", "steady_surely_fastest_in", "steady_unbeaten_in", "sooner", "p99_sooner",
+        "fastest_in", "significantly_fastest_in", "unbeaten_in",
+        "steady_fastest_in", "steady_significantly_fastest_in", "steady_unbeaten_in", "sooner", "p99_sooner",
     )  # fmt: skip
     rows = [
         (one.budget if isfinite(one.budget) else None, one.purchase, one.places,
@@ -217,27 +217,25 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
         "controller_cpu_s", "of_which_reading_s", "switch_cpu_s", "tables_mb", "extra_dollars",
         "saved_wait_s", "saved_gpu_s", "saved_dollars", "saved_against_recompute_s", "sooner", "p99_sooner",
         "sooner_from_start",
-        *(f"saved_ms_a_{name}" for name in entries[0].earned_ms),
+        *(f"saved_ms_a_{name}" for name in entries[0].saved_ms_per),
     )  # fmt: skip
     rows = [
         (one.nodes, one.seeds, one.requests, one.digests, one.writes, one.updates, one.reads,
          one.messages_mb, one.controller_s, one.reading_s, one.switch_s, one.table_mb, one.extra_dollars,
          one.saved_s, one.saved_gpu_s, one.saved_dollars, one.against_recompute_s, one.sooner, one.tail,
-         one.whole, *one.earned_ms.values())
+         one.whole, *one.saved_ms_per.values())
         for one in entries
     ]  # fmt: skip
     return Table("ledger", columns, tuple(rows))
 
 
-def tornado_table(name: str, made: Sequence[Bar], contest: str) -> Table:
+def tornado_table(name: str, all_bars: Sequence[Bar], pair: str) -> Table:
     """Return the table of all changes, prices included, in the second half."""
     columns = (
         "change", "seeds", "steady_net_dollars_per_hour", "steady_sooner", "steady_p99_sooner",
     )  # fmt: skip
     rows = [
-        (bar.change, bar.seeds, bar.net_dollars, bar.faster, bar.tail)
-        for bar in made
-        if bar.contest == contest
+        (bar.change, bar.seeds, bar.net_dollars, bar.faster, bar.tail) for bar in all_bars if bar.pair == pair
     ]
     return Table(name, columns, tuple(rows))
 

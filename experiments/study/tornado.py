@@ -20,7 +20,7 @@ from scenario.hardware import Prices
 from simulator.money import bill
 
 NODES, STORES = 32, 2
-CONTESTS = {
+RIVALS = {
     "switch": (("stores", 4), ("distributed", 2)),
     "lent_pool": (("lent", 2),),
     "answered_pool": (("lent", 2),),
@@ -69,12 +69,12 @@ def tornado_points(centre: Setting, quick: bool) -> Iterator[Point]:
     """Yield the pool and its rivals at each change that needs a simulation."""
     setting = replace(centre, nodes=NODES, stores=STORES)
     names = QUICK_PARAMETERS if quick else tuple(PARAMETERS)
-    rivals = dict.fromkeys(rival for mine in CONTESTS.values() for rival in mine)
+    rivals = dict.fromkeys(rival for mine in RIVALS.values() for rival in mine)
     changes = {BASE: ("", 1.0)} | {
         f"{PARAMETERS[name]} {word}": (name, factor) for name in names for word, factor in FACTORS.items()
     }
     for label, (name, factor) in changes.items():
-        for kind, stores in (*((pool, STORES) for pool in CONTESTS), *rivals):
+        for kind, stores in (*((pool, STORES) for pool in RIVALS), *rivals):
             mine = replace(setting, stores=stores)
             yield Point("tornado", label, kind, mine, changed(system(kind, mine), name, factor))
 
@@ -107,7 +107,7 @@ class Bar:
     """Share of the rival's p99."""
 
     @property
-    def contest(self) -> str:
+    def pair(self) -> str:
         """Return the names of the pool and its rival."""
         return f"{self.pool} against {self.rival}"
 
@@ -116,18 +116,18 @@ def bars(found: Mapping[str, Mapping[str, tuple[Point, Sample]]]) -> list[Bar]:
     """Return all bars from change -> system -> sample, with those of the prices, as far
     as they were simulated."""
     base = found.get(BASE, {})
-    pairs = [(pool, rival) for pool, rivals in CONTESTS.items() for rival, _ in rivals]
+    pairs = [(pool, rival) for pool, rivals in RIVALS.items() for rival, _ in rivals]
     pairs = [(pool, rival) for pool, rival in pairs if {pool, rival} <= base.keys()]
-    made = []
+    found_bars = []
     for change, samples in found.items():
         there = [(pool, rival) for pool, rival in pairs if {pool, rival} <= samples.keys()]
-        made += [_bar(change, samples[pool], samples[rival]) for pool, rival in there]
+        found_bars += [_bar(change, samples[pool], samples[rival]) for pool, rival in there]
     for price in fields(Prices):
         for word, factor in FACTORS.items():
             prices = {price.name: getattr(Prices(), price.name) * factor}
             label = f"{PRICES[price.name]} {word}"
-            made += [_bar(label, base[pool], base[rival], prices) for pool, rival in pairs]
-    return made
+            found_bars += [_bar(label, base[pool], base[rival], prices) for pool, rival in pairs]
+    return found_bars
 
 
 def _bar(
@@ -146,12 +146,12 @@ def _bar(
     return Bar(change, pool[0].label, rival[0].label, len(net), mean_interval(net), sooner, tail)
 
 
-def swings(made: Sequence[Bar], contest: str) -> list[tuple[str, Bar, Bar]]:
+def swings(found_bars: Sequence[Bar], pair: str) -> list[tuple[str, Bar, Bar]]:
     """Return each changed assumption with its bars halved and doubled, the widest swing first.
 
     Assumptions of which only one was simulated are left out.
     """
-    mine = {bar.change: bar for bar in made if bar.contest == contest}
+    mine = {bar.change: bar for bar in found_bars if bar.pair == pair}
     names = [change.removesuffix(" halved") for change in mine if change.endswith(" halved")]
     both = [name for name in names if f"{name} doubled" in mine]
     rows = [(name, mine[f"{name} halved"], mine[f"{name} doubled"]) for name in both]

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, Sample, ratio
+from experiments.study.setting_map import MAP
 from experiments.study.systems import BOUND, CENTRAL, POOLS, WITHOUT
-from experiments.study.tornado import CONTESTS
+from experiments.study.tornado import RIVALS
 
 DECIDED_SHARE = 0.01
 MAP_SHARE = 0.005
@@ -16,8 +17,7 @@ MAP_SHARE = 0.005
 WATCHED = 3
 """Number of watched pairs in a group without a pool."""
 TORNADO = "tornado"
-"""Name of the sweep whose pools are compared with their rivals in CONTESTS."""
-MAP = "map"
+"""Name of the sweep whose pools are compared with their rivals in RIVALS."""
 
 Pair = tuple[int, int]
 """Indexes of two points in their group."""
@@ -39,7 +39,7 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
     """Yield each system with a pool paired with the same one without, and with its strongest
     rivals at its cost.
 
-    The rivals are the fastest of all and the fastest of CENTRAL. In the tornado they are those of CONTESTS.
+    The rivals are the fastest of all and the fastest of CENTRAL. In the tornado they are those of RIVALS.
     Without a pool, neighbours by mean are paired, the fastest first.
     """
     order = sorted(range(len(samples)), key=lambda at: samples[at].mean(*MEAN))
@@ -49,9 +49,9 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
         yield from list(pairwise(order))[:WATCHED]
     for pool in pools:
         if points[pool].sweep == TORNADO:
-            contested = CONTESTS.get(names[pool], ())
+            rivals_of_pool = RIVALS.get(names[pool], ())
             beside = [(names[at], points[at].setting.stores) for at in range(len(points))]
-            yield from ((pool, beside.index(rival)) for rival in contested if rival in beside)
+            yield from ((pool, beside.index(rival)) for rival in rivals_of_pool if rival in beside)
             continue
         rivals = _rivals(points, samples, pool, order)
         central = [at for at in rivals if names[at] in CENTRAL]

@@ -12,11 +12,11 @@ DESCRIBED: Final = ConfigDict(use_attribute_docstrings=True)
 
 OPEN: Final = ConfigDict(use_attribute_docstrings=True, extra="allow")
 """Configuration of a dataclass with further keys that no field names; its docstring says which."""
-Anything = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Made:
+class HasRevision:
     """Version of the program that made a summary."""
 
     revision: str
@@ -24,7 +24,7 @@ class Made:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class MadeBy(Made):
+class HasEngine(HasRevision):
     """Program and engine that made a summary."""
 
     engine: str

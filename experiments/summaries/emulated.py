@@ -12,7 +12,7 @@ from experiments.engines.result import ModeResult
 from experiments.faults.intruders import Result as AttackResult
 from experiments.faults.result import Result as FaultResult
 from experiments.incast.result import Point as PointOfIncast
-from experiments.summaries.common import DESCRIBED, MadeBy
+from experiments.summaries.common import DESCRIBED, HasEngine
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -55,7 +55,7 @@ class TunnelOfRun:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Run(MadeBy):
+class Run(HasEngine):
     """One trace, run in several modes."""
 
     topology: str
@@ -127,7 +127,7 @@ class IncastPoint(PointOfIncast):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Incast(MadeBy):
+class Incast(HasEngine):
     """Many nodes that ask one storage node at once."""
 
     topology: str
@@ -156,7 +156,7 @@ class NoticedDamage:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Engines(MadeBy):
+class Engines(HasEngine):
     """vLLM without a pool, on storage nodes, and on the pool."""
 
     model: str
@@ -195,7 +195,7 @@ class FaultCase(FaultResult):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Faults(MadeBy):
+class Faults(HasEngine):
     """Faults under load: parts of a network are killed, stopped and cut off."""
 
     replicas: int
@@ -215,7 +215,7 @@ class Faults(MadeBy):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Soak(MadeBy):
+class Soak(HasEngine):
     """One network for a long time, under load and random faults."""
 
     seed: int
@@ -241,7 +241,7 @@ class Attack(AttackResult):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Intruders(MadeBy):
+class Intruders(HasEngine):
     """One port that floods the network while others work."""
 
     seed: int

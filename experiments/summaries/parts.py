@@ -7,8 +7,8 @@ from pydantic.dataclasses import dataclass
 from commands.intervals import Interval
 from experiments.bench.emulation.measure import Blast, Measured
 from experiments.bench.switch.startup import ControlFigures
-from experiments.mutate.__main__ import Tried
-from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
+from experiments.mutate.__main__ import MutationResult
+from experiments.summaries.common import DESCRIBED, OPEN, HasEngine, HasRevision, JsonObject
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -44,14 +44,14 @@ class Corpus:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Mutate(Made):
+class Mutate(HasRevision):
     """Small changes of the modules that keep the promises, and whether tests noticed them."""
 
     seed: int
     tried: int
     noticed: int
     """Number of changes that some test noticed."""
-    mutations: list[Tried]
+    mutations: list[MutationResult]
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -65,7 +65,7 @@ class ConnectorOutcomes:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class KvConformance(MadeBy):
+class KvConformance(HasEngine):
     """KV connectors compared with recomputing."""
 
     seed: int
@@ -124,7 +124,7 @@ class BlendQuality(Quality):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Blocks(Made):
+class Blocks(HasRevision):
     """KV codecs and chunk reuse on a real transformer."""
 
     model: str
@@ -140,7 +140,7 @@ class Blocks(Made):
     shortfalls: list[str]
     codecs: list[CodecQuality]
     blend: list[BlendQuality]
-    block_shares: Anything
+    block_shares: JsonObject
     """Bytes of single blocks, as shares, by codec and level."""
 
 
@@ -174,7 +174,7 @@ class EngineRates:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class BenchSwitch(Made):
+class BenchSwitch(HasRevision):
     """Packets a second of the engines, which take turns."""
 
     seed: int
@@ -194,7 +194,7 @@ class BenchSwitch(Made):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class BenchTables(Made):
+class BenchTables(HasRevision):
     """Costs of large tables in the switch."""
 
     seed: int
@@ -209,7 +209,7 @@ class BenchTables(Made):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class BenchHosts(MadeBy):
+class BenchHosts(HasEngine):
     """CPU time and latency of a block at client and storage node."""
 
     seed: int
@@ -223,7 +223,7 @@ class BenchHosts(MadeBy):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class BenchValues(Made):
+class BenchValues(HasRevision):
     """Cost of a byte by the size of values."""
 
     rounds: int
@@ -235,7 +235,7 @@ class BenchValues(Made):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class BenchEmulation(Made):
+class BenchEmulation(HasRevision):
     """Largest load that the machine keeps up with."""
 
     seed: int

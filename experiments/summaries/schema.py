@@ -47,19 +47,19 @@ def files() -> dict[Path, str]:
 
 def schema(kind: type) -> dict[str, Any]:
     """Return the JSON schema of a dataclass, with the text below each field as its description."""
-    made = TypeAdapter(kind).json_schema()
-    told = {one.__name__: one for one in _dataclasses(kind)}
-    for name, entry in [(kind.__name__, made), *made.get("$defs", {}).items()]:
+    json_schema = TypeAdapter(kind).json_schema()
+    kinds = {one.__name__: one for one in _dataclasses(kind)}
+    for name, entry in [(kind.__name__, json_schema), *json_schema.get("$defs", {}).items()]:
         entry.pop("title", None)
-        entry["description"] = _about(told[name])
-        if not is_pydantic_dataclass(told[name]):
+        entry["description"] = _about(kinds[name])
+        if not is_pydantic_dataclass(kinds[name]):
             entry["required"] = list(entry["properties"])  # written with asdict, which writes defaults too
         for key, value in entry.get("properties", {}).items():
             value.pop("title", None)
             value.pop("default", None)
-            if text := texts(told[name]).get(key):
+            if text := texts(kinds[name]).get(key):
                 value["description"] = text
-    return {"$schema": DIALECT, "title": kind.__name__, **made}
+    return {"$schema": DIALECT, "title": kind.__name__, **json_schema}
 
 
 @cache
@@ -109,10 +109,10 @@ def page() -> str:
 
 
 def _rows(kind: type) -> str:
-    made = schema(kind)
+    json_schema = schema(kind)
     lines = ["| key | type | meaning |", "|---|---|---|"]
-    for name, value in made["properties"].items():
-        needed = "" if name in made.get("required", []) else ", not always"
+    for name, value in json_schema["properties"].items():
+        needed = "" if name in json_schema.get("required", []) else ", not always"
         text = value.get("description", "").replace("|", "\\|")
         lines.append(f"| `{name}` | {_type(value)}{needed} | {text} |")
     return "\n".join(lines) + "\n"

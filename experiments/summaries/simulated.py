@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from commands.intervals import Interval
 from experiments.policies.replay import Result as Replayed
 from experiments.simulate_faults.run import RunOutcome as FaultyRun
-from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
+from experiments.summaries.common import DESCRIBED, OPEN, HasEngine, HasRevision, JsonObject
 from experiments.tiers.scenarios import Result as TiersPlayed
 
 
@@ -37,10 +37,10 @@ class TiersOfTrace(TiersPlayed):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Tiers(Made):
+class Tiers(HasRevision):
     """Traces simulated in the whole hierarchy."""
 
-    options: Anything
+    options: JsonObject
     """All options of the command with their values."""
     results: list[TiersOfTrace]
 
@@ -89,7 +89,7 @@ class ClaimCell:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Claims(MadeBy):
+class Claims(HasEngine):
     """Benefit of merging and pools if many readers need the same blocks."""
 
     seed: int
@@ -183,7 +183,7 @@ class CoarseComparison:
 class Study:
     """Study of where the pool pays. Any further key is a table of the report: a list of rows by column."""
 
-    about: Anything
+    about: JsonObject
     """Revision, engine, seeds, and how to read the figures, in words."""
     points: list[StudyPoint]
     coarse: list[CoarseComparison]
@@ -221,7 +221,7 @@ class EmulatorRow:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Validate(Made):
+class Validate(HasRevision):
     """The simulator against the emulator and the literature."""
 
     revisions: dict[str, str | None]
@@ -285,7 +285,7 @@ class Blended(WorthCell):
 class Worth:
     """Comparison of compressing with a larger pool, and of blending with recomputing."""
 
-    about: Anything
+    about: JsonObject
     """Model, GPU, options of the cluster, seeds, revision and engine."""
     cells: list[WorthFigures]
     compressed: list[Compressed]
@@ -293,7 +293,7 @@ class Worth:
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class SimulateFaults(Made):
+class SimulateFaults(HasRevision):
     """Whole systems in virtual time with random faults."""
 
     runs: int

@@ -31,7 +31,7 @@ CHAIN: Final = 6
 LISTS: Final = (2, 24, 64)
 """Numbers of digests in the lists whose entries are waited for."""
 LISTS_EACH: Final = 5
-RESTS: Final = 7
+SWITCH_RESTS: Final = 7
 """Number of measured rests of the switch."""
 DRIFT: Final = 0.2
 """Relative change of the hosts' or entries' times during a play above which the machine drifted."""
@@ -63,7 +63,7 @@ class Reading:
     def slower(self) -> float:
         """Return how many times as long busy hosts take as with `MEASURED`."""
         return geometric_mean(
-            getattr(self, name) / getattr(USUAL, name)
+            getattr(self, name) / getattr(TYPICAL_READING, name)
             for name in ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
         )
 
@@ -73,7 +73,7 @@ class Reading:
 
     def costs(self) -> MachineCosts:
         """Return the simulator's machine."""
-        rest, slower = self.get_rest_s / USUAL.get_rest_s, self.slower
+        rest, slower = self.get_rest_s / TYPICAL_READING.get_rest_s, self.slower
         return MachineCosts(
             hop_s=MEASURED.hop_s * slower,
             slowdown=MEASURED.slowdown,
@@ -85,7 +85,7 @@ class Reading:
             store_fragment_s=self.store_chain_s,
             rest_s=MEASURED.rest_s,
             switch_cold_s=self.switch_rest_s,
-            node_cold_s=MEASURED.node_cold_s * self.node_rest_s / USUAL.node_rest_s,
+            node_cold_s=MEASURED.node_cold_s * self.node_rest_s / TYPICAL_READING.node_rest_s,
             node_answer_cold_s=MEASURED.node_answer_cold_s * rest,
             store_cold_s=MEASURED.store_cold_s * rest,
             node_block_s=MEASURED.node_block_s * slower,
@@ -96,7 +96,7 @@ class Reading:
         )
 
 
-USUAL: Final = Reading()
+TYPICAL_READING: Final = Reading()
 TYPICAL_LIST: Final = 20
 """Number of digests in a typical list."""
 Played = TypeVar("Played")
@@ -166,15 +166,17 @@ class _Hosts:
     @classmethod
     def of(cls, chain: int, chains: int, pause_ms: int = 0) -> _Hosts:
         """Measure `chains` chains of `chain` blocks each, with a pause between them."""
-        given = ("--chain", f"{chain}", "--blocks", f"{chain * chains}", "--pause-ms", f"{pause_ms}")
-        done = subprocess.run((sys.executable, *_BENCH, *given), capture_output=True, text=True, check=False)
+        arguments = ("--chain", f"{chain}", "--blocks", f"{chain * chains}", "--pause-ms", f"{pause_ms}")
+        done = subprocess.run(
+            (sys.executable, *_BENCH, *arguments), capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise CalibrationError(f"hosts could not be measured: {done.stderr.strip()[-500:]}")
-        told = json.loads(done.stdout)
+        output = json.loads(done.stdout)
         return cls(
-            told["client_us_per_fragment"] / 1e6,
-            told["storage_us_per_fragment"] / 1e6,
-            told["block_ms"]["p50"] / 1e3,
+            output["client_us_per_fragment"] / 1e6,
+            output["storage_us_per_fragment"] / 1e6,
+            output["block_ms"]["p50"] / 1e3,
         )
 
 
@@ -207,7 +209,7 @@ def _control() -> dict[str, float]:
         tempfile.TemporaryDirectory(prefix="weir-calibrate-") as directory,
         Bench(Path(directory), LISTS_EACH * sum(LISTS)) as bench,
     ):
-        rest_s = bench.rest_s(RESTS)
+        rest_s = bench.rest_s(SWITCH_RESTS)
         found = bench.entries(LISTS_EACH, LISTS)
     line = linear_regression([each.digests for each in found], [each.last_ms for each in found])
     slope_ms = max(0.0, line.slope)

@@ -11,7 +11,7 @@ from experiments.logs import Open
 from experiments.simulate.emulate import Emulator
 from experiments.validate.calibrate import Calibrate, Calibrations
 from experiments.validate.incast import write_incast
-from experiments.validate.measured import Measured, keep, kept, measured_of
+from experiments.validate.measured import Measured, load_play, measured_of, store_play
 from experiments.validate.random_scenarios import draw
 from experiments.validate.rows import Row
 from hostlib.node.request_record import SOURCES
@@ -100,11 +100,11 @@ def compare_drawn(
     played: list[Measured] = []
     for pool in (False, True):
         path = folder / f"{number}-{'pool' if pool else 'no-pool'}.json"
-        measured = kept(path, scenario, sigma, speed)
+        measured = load_play(path, scenario, sigma, speed)
         if measured is None:
             on_play(_name(scenario.name, pool))
             emulated, readings = calibrations.around(partial(emulator.play, pool, opened))
-            measured = keep(path, scenario, sigma, emulated, readings)
+            measured = store_play(path, scenario, sigma, emulated, readings)
         played.append(measured)
     yield from _compared(scenario.name, emulator, played)
 
@@ -128,11 +128,13 @@ def _rows(name: str, measured: Measured, simulated: SimResult) -> Iterator[Row]:
         yield Row(
             name, f"blocks: {source}", measured.blocks[source], simulated.blocks[source], BLOCKS_TOLERANCE
         )
-    for what, told_s, said_s in (
+    for what, emulated_s, simulated_s in (
         ("TTFT", measured.ttft_s, simulated.ttft_s),
         ("GET", measured.get_s, simulated.get_s),
     ):
         for share, tolerance in TIMES_TOLERANCE.items():
-            yield Row(name, f"{what} {share}, s", getattr(told_s, share), getattr(said_s, share), tolerance)
+            yield Row(
+                name, f"{what} {share}, s", getattr(emulated_s, share), getattr(simulated_s, share), tolerance
+            )
     yield Row(name, "admissions", measured.admitted, simulated.admitted)
     yield Row(name, "digests", measured.digests, simulated.digests)

@@ -17,13 +17,13 @@ def write_incast(path: Path, nodes: int, rounds: int) -> Path:
     """Write the trace and return its path: documents are stored at time 0, then each round asks
     for its own one."""
     stored = [(0, _document(number)) for number in range(rounds)]
-    asked = [
+    requests = [
         (FIRST_MS + ROUND_MS * number, [*_document(number), (rounds + number) * 1000 + node])
         for number in range(rounds)
         for node in range(nodes)
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(_line(at_ms, chain) for at_ms, chain in [*stored, *asked]))
+    path.write_text("".join(_line(at_ms, chain) for at_ms, chain in [*stored, *requests]))
     return path
 
 

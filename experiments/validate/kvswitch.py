@@ -72,19 +72,24 @@ NOTE = (
     "measured with the published programs on another machine than theirs and is added; what they take of "
     "each other under load is not. How many of the first requests are lost and sent again was, too."
 )
-USUALLY = "8 workers, 200 requests/s"
-P50, P95, HELD, SKEW = "TTFT p50, s", "TTFT p95, s", "share of blocks held", "busiest worker over idlest"
+DEFAULT_SETTING = "8 workers, 200 requests/s"
+P50, P95, HELD_SHARE, SKEW = (
+    "TTFT p50, s",
+    "TTFT p95, s",
+    "share of blocks held",
+    "busiest worker over idlest",
+)
 Published = dict[str, dict[str, tuple[float, ...]]]
 """Published figures by figure and scheduler, as often as each is published; times are in seconds."""
 
-USUAL: Published = {
+PUBLISHED_DEFAULT: Published = {
     P95: {
         "random": (0.3333, 0.2832, 0.2500),
         "round_robin": (0.1055, 0.1057, 0.1088),
         "longest_prefix": (0.5605, 0.2414, 0.3094),
         "load_reports": (0.1365, 0.2695, 0.1000),
     },
-    HELD: {
+    HELD_SHARE: {
         "random": (0.495, 0.517, 0.520),
         "round_robin": (0.523, 0.531, 0.528),
         "longest_prefix": (0.758, 0.753, 0.754),
@@ -97,7 +102,7 @@ SAVED = 1 - 0.1365 / 0.5605
 
 def _all(**figures: Sequence[float]) -> Published:
     """Return the figures, given in the order of the first four routes; 0 stands for none."""
-    names = {"p50": P50, "p95": P95, "held": HELD, "skew": SKEW}
+    names = {"p50": P50, "p95": P95, "held": HELD_SHARE, "skew": SKEW}
     found: Published = {}
     for key, values in figures.items():
         pairs = zip(ROUTES, values, strict=False)
@@ -112,9 +117,9 @@ class _Experiment:
     published: Published
 
 
-OTHERS = (
+OTHER_EXPERIMENTS = (
     _Experiment(
-        USUALLY,
+        DEFAULT_SETTING,
         Setting(),
         {
             P50: {
@@ -166,12 +171,12 @@ OTHERS = (
         ),
     ),
     _Experiment(
-        USUALLY,
+        DEFAULT_SETTING,
         Setting(),
         {
             P50: {"pinned_reports": (0.02153,)},
             P95: {"pinned_reports": (0.3776,)},
-            HELD: {"pinned_reports": (0.7281,)},
+            HELD_SHARE: {"pinned_reports": (0.7281,)},
         },
     ),
     _Experiment(
@@ -256,10 +261,10 @@ def kvswitch(
 ) -> Iterator[Row]:
     """Yield the usual setting: tails and shares held under each way to route, and what KVSwitch saves."""
     found = _play(Setting(), list(ROUTES)[:4], seeds)
-    yield from _rows(USUALLY, USUAL, found)
+    yield from _rows(DEFAULT_SETTING, PUBLISHED_DEFAULT, found)
     saved = 1 - found["load_reports"][P95] / found["longest_prefix"][P95]
     figure = "TTFT p95 saved (published: up to)"
-    what = f"KVSwitch over L7-PA, {USUALLY}"
+    what = f"KVSwitch over L7-PA, {DEFAULT_SETTING}"
     yield Row(what, figure, SAVED, saved, TOLERANCE, note=NOTE)
 
 
@@ -267,7 +272,7 @@ def other_settings(
     seeds: Sequence[int] = OTHER_SEEDS,
 ) -> Iterator[Row]:
     """Yield all other settings that the notebook prints."""
-    for experiment in OTHERS:
+    for experiment in OTHER_EXPERIMENTS:
         routes = [route for route in ROUTES if any(route in of for of in experiment.published.values())]
         found = _play(experiment.setting, routes, seeds)
         yield from _rows(experiment.name, experiment.published, found)
@@ -313,7 +318,7 @@ def _figures(result: SimResult, warm: int, on_way_s: Sequence[float]) -> dict[st
     return {
         P50: percentile(ttfts_s, 0.50),
         P95: percentile(ttfts_s, 0.95),
-        HELD: fmean(result.found[warm:]),
+        HELD_SHARE: fmean(result.found[warm:]),
         SKEW: max(served.values()) / min(served.values()),
     }
 

@@ -42,10 +42,10 @@ BURST = 317
 Through = tuple[tuple[int, ...], ...]
 """Numbers of BURST first requests that came through at each try, by play of the published programs."""
 BLOCK_TOKENS = 16
-SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+QUANTILE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 PROMPTS = (2, 12, 24, 79, 958, 2474, 161_272)
 ANSWERS = (2, 143, 273, 419, 745, 771, 22_268)
-"""Tokens of ShareGPT's first turns at the quantiles SHARES (notebooks/dataset_exploration.ipynb)."""
+"""Tokens of ShareGPT's first turns at the quantiles QUANTILE_SHARES (notebooks/dataset_exploration.ipynb)."""
 MOST_PROMPT_TOKENS, MOST_ANSWER_TOKENS = 2048, 256
 MOST_BYTES, OTHER_BYTES, TOKEN_BYTES = 8900, 90, 5.9
 """Bytes of a packet: at most (--max-kvswitch-payload), without its token ids, and of a token id in JSON."""
@@ -119,12 +119,12 @@ def write_trace(path: Path, setting: Setting, seed: int, way: Way = Way()) -> tu
 def _tries(first: Sequence[_Prompt], way: Way, seed: int) -> Iterator[list[_Prompt]]:
     """Yield the requests that come through at each try; those that are left after the last are lost."""
     left, sent, draw = list(first), BURST, Random(seed)
-    for came in way.through[seed % len(way.through)]:
-        number = round(len(left) * min(1.0, came / sent)) if sent else 0
+    for arrived in way.through[seed % len(way.through)]:
+        number = round(len(left) * min(1.0, arrived / sent)) if sent else 0
         chosen = set(range(number) if way.in_order else draw.sample(range(len(left)), number))
         yield [prompt for place, prompt in enumerate(left) if place in chosen]
         left = [prompt for place, prompt in enumerate(left) if place not in chosen]
-        sent -= came
+        sent -= arrived
 
 
 def _prompts(setting: Setting, seed: int) -> Iterator[_Prompt]:
@@ -158,9 +158,9 @@ def _line(now_s: float, prompt: _Prompt, answer: int) -> str:
 
 
 def quantile(values: Sequence[float], share: float, logarithmic: bool = False) -> float:
-    """Return the value at a share, interpolated between the values at SHARES."""
-    place = min(bisect_right(SHARES, share), len(SHARES) - 1)
-    low, high = SHARES[place - 1], SHARES[place]
+    """Return the value at a share, interpolated between the values at QUANTILE_SHARES."""
+    place = min(bisect_right(QUANTILE_SHARES, share), len(QUANTILE_SHARES) - 1)
+    low, high = QUANTILE_SHARES[place - 1], QUANTILE_SHARES[place]
     part = (share - low) / (high - low)
     below, above = values[place - 1], values[place]
     if logarithmic:

@@ -51,7 +51,7 @@ SHADOWSERVE_MISSING = (
 )
 
 Published = dict[str, float]
-SEEDS = (1, 2, 3, 4, 5)
+LITERATURE_SEEDS = (1, 2, 3, 4, 5)
 """Seeds of Beluga's runs: several, because a p99 of 360 requests is the fourth largest of them."""
 
 # Table 5 of Beluga, and its sensitivity analysis. Second-hand: docs/lab/validation.md.
@@ -110,7 +110,7 @@ def beluga() -> Iterator[Row]:
     results: dict[str, Published] = {}
     for name, (what, published, note) in BELUGA.items():
         scenario = load_scenario(SCENARIOS / f"{name}.toml")[0]
-        played = [simulate(scenario.changed(workload={"seed": seed})) for seed in SEEDS]
+        played = [simulate(scenario.changed(workload={"seed": seed})) for seed in LITERATURE_SEEDS]
         found = results[name] = {key: fmean(map(FIGURES[key][1], played)) for key in published}
         for key, value in published.items():
             fitted = (name, key) in FITTED

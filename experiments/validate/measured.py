@@ -20,7 +20,7 @@ from scenario import Scenario
 from simulator.machine_costs import MEASURED, MachineCosts
 from simulator.spread import Spread, spread
 
-_TOLD = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "prefill_s", "ttft_s")
+_REQUEST_FIELDS = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "prefill_s", "ttft_s")
 """Fields stored of each request, for the analysis of differences; times are seconds of the emulation."""
 
 
@@ -89,14 +89,14 @@ def measured_of(emulated: Emulated, readings: Sequence[Reading] = ()) -> Measure
     )
 
 
-def kept(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured | None:
+def load_play(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured | None:
     """Return the stored measurements of exactly this play, or None if the file has none."""
     try:
         record = json.loads(path.read_text())
         if _without_empty(record["play"]) != _without_empty(_play(scenario, sigma, speed)):
             return None
-        told = {"readings": []} | record["measured"]
-        figures = {entry.name: told[entry.name] for entry in fields(Measured)}
+        stored = {"readings": []} | record["measured"]
+        figures = {entry.name: stored[entry.name] for entry in fields(Measured)}
         readings = tuple(Reading(**each) for each in figures["readings"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -104,7 +104,7 @@ def kept(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured
     return Measured(**figures | times | {"complaints": tuple(figures["complaints"]), "readings": readings})
 
 
-def keep(
+def store_play(
     path: Path, scenario: Scenario, sigma: float, emulated: Emulated, readings: Sequence[Reading] = ()
 ) -> Measured:
     """Write a play to a file, with all requests and GETs and the machine before and
@@ -127,12 +127,12 @@ def keep(
 def _play(scenario: Scenario, sigma: float, speed: float) -> dict[str, Any]:
     """Return the description of a play; fields that have their defaults are left out, so
     new fields change nothing."""
-    usual: dict[str, Any] = asdict(Scenario())
+    defaults: dict[str, Any] = asdict(Scenario())
     given = {
-        table: {name: value for name, value in told.items() if value != usual[table][name]}
-        if isinstance(told, dict)
-        else told
-        for table, told in asdict(scenario).items()
+        table: {name: value for name, value in keys.items() if value != defaults[table][name]}
+        if isinstance(keys, dict)
+        else keys
+        for table, keys in asdict(scenario).items()
     }
     described: dict[str, Any] = json.loads(json.dumps(given))
     return {"scenario": described, "sigma": sigma, "speed": speed}
@@ -140,7 +140,7 @@ def _play(scenario: Scenario, sigma: float, speed: float) -> dict[str, Any]:
 
 def _without_empty(play: dict[str, Any]) -> dict[str, Any]:
     """Return the description without empty tables: an older file has fewer tables."""
-    return play | {"scenario": {table: told for table, told in play["scenario"].items() if told != {}}}
+    return play | {"scenario": {table: keys for table, keys in play["scenario"].items() if keys != {}}}
 
 
 def _shown(run: RunResult) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _shown(run: RunResult) -> dict[str, Any]:
 
 def _requests(raw: Measurements) -> list[dict[str, Any]]:
     return [
-        {"node": name} | {told: record[told] for told in _TOLD}
+        {"node": name} | {field: record[field] for field in _REQUEST_FIELDS}
         for name, worker in raw.workers.items()
         for record in worker["records"]
     ]

@@ -58,7 +58,7 @@ class Published:
     """Hits with 3 million cached tokens over those without a limit (figure 9)."""
 
 
-CACHES = {
+TRACES = {
     "conversation": Published("conversation_trace.jsonl", 2.22, 0.76, 0.375, 1.051, 1.661, 0.41),
     "synthetic": Published("synthetic_trace.jsonl", 2.36, 0.52, 0.622, 0.783, 2.022, 0.46),
 }
@@ -107,7 +107,7 @@ def _caches() -> Iterator[tuple[Scenario, dict[str, Any], dict[str, Any]]]:
 
 def _played(trace: Path) -> Iterator[tuple[str, Path, Published]]:
     """Yield the traces whose files exist."""
-    for number, (name, published) in enumerate(CACHES.items()):
+    for number, (name, published) in enumerate(TRACES.items()):
         path = trace.with_name(published.file) if number else trace
         if path.exists():
             yield name, path, published
@@ -160,7 +160,7 @@ SPLITS = {5: 5.714, 6: 1.688, 7: 1.278, 8: 1.167, 9: 1.099, 10: 1.087, 11: 1.113
 def splits(trace: Path) -> Iterator[Row]:
     """Yield the mean TTFT by the number of nodes that prefill, on the synthetic trace at its own times."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
-    path = trace.with_name(CACHES["synthetic"].file)
+    path = trace.with_name(TRACES["synthetic"].file)
     for count, published_s in SPLITS.items() if path.exists() else ():
         nodes, decoders = {"count": count}, _decoders(NODES - count)
         result = simulate(base.changed(workload={"trace": str(path)}, nodes=nodes, decoders=decoders))

@@ -13,13 +13,13 @@ from workload.shapes import SHAPES
 
 BLOCK_GB = 512 * 163_840 / GB
 """GB of a block of llama3-70b-fp8: 512 tokens of 160 KiB."""
-FIRST_BEYOND = 76
+FIRST_EXTENDED = 76
 """First number whose scenario also draws what the study's settings have.
 
 That is nodes that ask first or that lend, a queue for requests, leaves and spines. Scenarios with smaller
 numbers are unchanged, because some have been played.
 """
-LEAVES, SPINES = (2, 3), (1, 2)
+LEAF_COUNTS, SPINE_COUNTS = (2, 3), (1, 2)
 """Numbers of leaves and spines: few, because every switch takes CPU time of the two cores."""
 
 
@@ -47,17 +47,17 @@ def draw(number: int) -> Scenario:
         storage={"count": random.randint(1, 3), "dram_gb": _blocks(50_000), "ssd_gb": _blocks(100_000)},
         pool={"size_gb": _blocks(random.choice((128, 512, 2048))), "policy": random.choice(("lru", "reuse"))},
     )
-    return drawn if number < FIRST_BEYOND else _beyond(drawn, random)
+    return drawn if number < FIRST_EXTENDED else _extended(drawn, random)
 
 
-def _beyond(drawn: Scenario, random: Random) -> Scenario:
+def _extended(drawn: Scenario, random: Random) -> Scenario:
     """Return the scenario with more drawn: nodes that ask first, or lend, use the gate that compares.
 
     With the conductor as scheduler, nodes do neither.
     """
     kind, hints = random.choice(("stores", "peers")), random.choice(HINTS)
     topology = random.choice(("star", "leafspine"))
-    leaves, spines = random.choice(LEAVES), random.choice(SPINES)
+    leaves, spines = random.choice(LEAF_COUNTS), random.choice(SPINE_COUNTS)
     found = drawn.changed(network={"requests_first": random.choice((False, True)), "topology": topology})
     if topology == "leafspine":
         found = found.changed(network={"leaves": leaves, "spines": spines})

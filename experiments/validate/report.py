@@ -38,7 +38,7 @@ def emulated_section(comparison: Comparison) -> Section:
     if comparison.emulated.drifted:
         times = f"{1 + comparison.emulated.drift:.2f} times as long"
         text += f"\n**The machine drifted**: after the play it took {times} as before.\n"
-    reasons = tuple(f"{comparison.name}: {said}" for said in comparison.emulated.complaints)
+    reasons = tuple(f"{comparison.name}: {complaint}" for complaint in comparison.emulated.complaints)
     return Section(f"Against the emulator: {comparison.name}", None, comparison.rows, text, reasons)
 
 
@@ -58,7 +58,9 @@ def drawn_table(comparisons: Sequence[Comparison]) -> str:
             if row.agrees is not None and (row.reference or row.simulated):
                 judged.setdefault(row.figure, {False: [], True: []})[play.pool].append(row.agrees)
     lines = ["| figure | agrees without the pool | with the pool |", "|---|---:|---:|"]
-    lines += [f"| {what} | {_of(said[False])} | {_of(said[True])} |" for what, said in judged.items()]
+    lines += [
+        f"| {what} | {_of(verdicts[False])} | {_of(verdicts[True])} |" for what, verdicts in judged.items()
+    ]
     whole = {
         pool: [_agrees(play) for plays in counted for play in plays if play.pool == pool]
         for pool in (False, True)

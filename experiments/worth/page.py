@@ -25,10 +25,10 @@ FIGURES = {
 }
 SHOWN = ("pool_hits", "egress_tb", "ttft_mean_ms", "ttft_p99_ms")
 """Figures that are plotted."""
-_LOOKS = {"plain": ("o", "#111111"), "8-bit": ("s", "#0072b2"), "CacheGen": ("^", "#d55e00")}
+_STYLES = {"plain": ("o", "#111111"), "8-bit": ("s", "#0072b2"), "CacheGen": ("^", "#d55e00")}
 
 
-def said(value: Interval, factor: float = 1.0) -> str:
+def interval_text(value: Interval, factor: float = 1.0) -> str:
     """Return a mean and half of its interval, in text."""
     shown = factor * value
     digits = 2 if abs(shown.mean) < 10 else 1 if abs(shown.mean) < 100 else 0
@@ -71,7 +71,8 @@ def write_page(
         found = verdicts[name]
         if found:
             table = [
-                [said(cell) if isinstance(cell, Interval) else cell for cell in one.values()] for one in found
+                [interval_text(cell) if isinstance(cell, Interval) else cell for cell in one.values()]
+                for one in found
             ]
             sections.append(Section(heading, name, list(found[0]), table))
     _picture(folder, rows)
@@ -79,7 +80,7 @@ def write_page(
 
 
 def _cells(row: Row) -> list[object]:
-    figures = [said(row[name], factor) for name, (_, factor) in FIGURES.items()]
+    figures = [interval_text(row[name], factor) for name, (_, factor) in FIGURES.items()]
     return [row["workload"], f"{row['blocks']:,}", row["codec"], row["reuse"], *figures]
 
 
@@ -106,7 +107,7 @@ def _picture(folder: Path, rows: Sequence[Row]) -> None:
         for line, name in enumerate(("pool_hits", "egress_tb", "ttft_mean_ms")):
             ax = axes[line][column]
             for (codec, reuse), points in _series(mine, name).items():
-                marker, colour = _LOOKS[codec]
+                marker, colour = _STYLES[codec]
                 style = "--" if reuse == "blend" else "-"
                 x, y = zip(*points, strict=True)
                 ax.plot(x, y, style, marker=marker, color=colour, label=f"{codec}, {reuse}", markersize=4)

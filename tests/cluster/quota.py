@@ -19,7 +19,7 @@ WEIGHT = 20
 LEAST_CORES = 0.1
 """The least quota of such a period is 1 ms."""
 GONE_WITHIN_S = 10.0
-LOOK_S = 0.05
+POLL_S = 0.05
 
 
 @contextmanager
@@ -58,4 +58,4 @@ def _remove(folder: Path) -> None:
             folder.rmdir()
             return
         assert time.monotonic() < deadline_s, f"{folder} still has processes"
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)

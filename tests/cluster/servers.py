@@ -27,7 +27,7 @@ from tests.cluster.quota import cpu_group
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 NETWORK = "10.77.0"
 BRIDGE = "weirbr"
-LOOK_S = 0.05
+POLL_S = 0.05
 GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
 """Ends a server with the test that made it."""
 SESSION = 'exec sh -c "$SSH_ORIGINAL_COMMAND"'
@@ -79,7 +79,7 @@ class TestServer:
         while "Server listening" not in log.read_text(errors="replace"):
             assert self.sshd.poll() is None, log.read_text(errors="replace")
             assert time.monotonic() < deadline_s, log.read_text(errors="replace")
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
 
     @contextlib.contextmanager
     def sessions_begin_with(self, script: str) -> Iterator[None]:

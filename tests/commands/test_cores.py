@@ -85,4 +85,4 @@ def test_programs_start_as_many_processes_as_they_may_use_cores() -> None:
     alone = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     help_of = [sys.executable, "-m", "experiments.policies", "--help"]
     said = subprocess.run([*alone, *help_of], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert re.search(r"--jobs X\s+Replays at once. \[1 to 256\] \(default: 1\)", said)
+    assert re.search(r"--jobs X\s+Number of replays at once. \[1 to 256\] \(default: 1\)", said)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from commands.precedence import (
-    BEHIND,
-    BEHIND_COMMAND,
     HIGHEST,
+    LOW_PRIORITY,
+    LOW_PRIORITY_COMMAND,
     precedence,
-    put_session_behind,
     put_session_first,
+    put_session_last,
 )
 
 AUTOGROUP = Path("/proc/self/autogroup")
@@ -46,10 +46,10 @@ def test_a_session_that_was_started_comes_first() -> None:
 def test_a_command_that_stands_behind_is_batch_work() -> None:
     show = (sys.executable, "-c", "import os; print(os.sched_getscheduler(0), os.getpriority(0, 0))")
     with subprocess.Popen(
-        (*BEHIND_COMMAND, *show), stdout=subprocess.PIPE, text=True, start_new_session=True
+        (*LOW_PRIORITY_COMMAND, *show), stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
         said, _ = child.communicate()
-    assert said.split() == [str(os.SCHED_BATCH), str(os.getpriority(os.PRIO_PROCESS, 0) + BEHIND)]
+    assert said.split() == [str(os.SCHED_BATCH), str(os.getpriority(os.PRIO_PROCESS, 0) + LOW_PRIORITY)]
 
 
 @needs_root
@@ -57,6 +57,6 @@ def test_a_command_that_stands_behind_is_batch_work() -> None:
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="the kernel has no groups by session")
 def test_a_session_that_was_started_stands_behind() -> None:
     with subprocess.Popen(("sleep", "infinity"), start_new_session=True) as child:
-        put_session_behind(child.pid)
-        assert Path(f"/proc/{child.pid}/autogroup").read_text().split()[-1] == str(BEHIND)
+        put_session_last(child.pid)
+        assert Path(f"/proc/{child.pid}/autogroup").read_text().split()[-1] == str(LOW_PRIORITY)
         child.kill()

@@ -14,11 +14,11 @@ from topologies.errors import EngineError
 
 COMMAND = """
 import sys
-from commands.value_size import is_open, speak
+from commands.value_size import size_is_unset, restart_with_size
 from hostlib.protocol.wire import VALUE_BYTES
 print(VALUE_BYTES, sys.argv[1:], flush=True)
-if is_open():
-    speak(8192)
+if size_is_unset():
+    restart_with_size(8192)
 """
 
 

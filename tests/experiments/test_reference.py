@@ -11,7 +11,7 @@ from commands.table import TABLE
 from emulator.result import ROOT
 from experiments import traffic, versions
 from experiments.keys import ANY, WITH_KEYS, keys_by_command, keys_of_command
-from experiments.reference import made
+from experiments.reference import generated_files
 from workload import trace
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -32,14 +32,14 @@ def check(goals: str, given: dict[str, str] | None = None, **environment: str) -
 
 
 def test_generated_files_are_those_of_the_declarations() -> None:
-    assert [str(path) for path, text in made().items() if path.read_text() != text] == [], (
+    assert [str(path) for path, text in generated_files().items() if path.read_text() != text] == [], (
         "run: make reference"
     )
 
 
 def test_a_new_version_is_copied_to_all_that_state_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "version", lambda: "9.8.7")
-    texts = {path.relative_to(ROOT): text for path, text in versions.made().items()}
+    texts = {path.relative_to(ROOT): text for path, text in versions.generated_files().items()}
     assert len(texts) == len(versions.FOLDERS) + 2
     assert all("9.8.7" in text for text in texts.values())
     assert '"weir-switch==9.8.7"' in texts[Path("pyproject.toml")]

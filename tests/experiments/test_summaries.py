@@ -61,7 +61,7 @@ def fields_below_text() -> dict[str, str]:
 
 
 def test_plain_dataclasses_are_described_by_the_text_below_their_fields() -> None:
-    assert fields_below_text()["corrupt"].startswith("Blocks that came back other than they were stored")
+    assert fields_below_text()["corrupt"].startswith("Number of blocks whose content differed")
 
 
 RESULT = RunResult(
@@ -120,7 +120,7 @@ WRITERS: dict[str, Callable[[Path], None]] = {
         soak.Soaked([FAULT], {"store1": 0.1}, {"store1": 0}, 0, 0, 0, ()),
     ),
     "mutate": lambda folder: mutate._write(
-        mutate.MutateOptions(results=folder), [mutate.Tried("a.py", 1, "<", "<=", True, "FAILED x")]
+        mutate.MutateOptions(results=folder), [mutate.MutationResult("a.py", 1, "<", "<=", True, "FAILED x")]
     ),
     "bench values": write_values,
 }

@@ -77,10 +77,10 @@ class Cluster:
         return store
 
     def ask(self, client: LineProcess, **command: Any) -> Answer:
-        client.said.pop("done", None)
+        client.last_events.pop("done", None)
         client.send(json.dumps(command))
         wait_for("done", [client], self.events, WAIT_LIMIT_S)
-        return client.said["done"]
+        return client.last_events["done"]
 
     def until(self, client: LineProcess, condition: Callable[[Answer], bool]) -> None:
         deadline_s = time.monotonic() + WAIT_LIMIT_S

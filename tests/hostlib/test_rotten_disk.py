@@ -172,7 +172,7 @@ def test_a_page_that_can_not_be_read_costs_two_deaths_at_most_and_gives_nothing_
     file = directory / "data.mdb"
     last = file.read_bytes().index(block_of(3).content) + len(block_of(3).content)
     number = last // 4096 if page == "record" else 0
-    faulty.befall("r")
+    faulty.set_failure("r")
     environment = os.environ | {
         "LD_PRELOAD": str(faulty.library), "FAULTY_DISK": str(faulty.control), "FAULTY_PAGE": str(number),
         "FAULTY_INODE": str(file.stat().st_ino), "FAULTY_LOOK": "no" if "but" in page else "yes",

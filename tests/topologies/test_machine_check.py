@@ -14,7 +14,7 @@ import pytest
 from tests.topologies.test_network import BrokenEngine
 from topologies import machine_check
 from topologies.errors import TopologyError
-from topologies.machine_check import check_machine, check_open_files, complete_path, tried_in_namespace
+from topologies.machine_check import check_machine, check_open_files, complete_path, try_in_namespace
 from topologies.network import Network
 from topologies.star import star
 
@@ -278,8 +278,8 @@ def test_where_it_may_not_be_raised_the_limit_is_named() -> None:
 def test_a_refused_command_is_quoted() -> None:
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
-    assert tried_in_namespace(["ip link set weir0 up"]) == ""
-    assert "Cannot find device" in tried_in_namespace(["ip link set nothing up"])
+    assert try_in_namespace(["ip link set weir0 up"]) == ""
+    assert "Cannot find device" in try_in_namespace(["ip link set nothing up"])
     assert not Path("/sys/class/net/weir0").exists()
 
 

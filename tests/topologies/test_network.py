@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topologies import remains
+from topologies import run_records
 from topologies.certificates import Certificates
 from topologies.engines import Artifacts, Engine
 from topologies.errors import EngineError, TopologyError
@@ -42,7 +42,7 @@ class BrokenEngine(Engine):
 
 def processes_of(directory: Path) -> list[int]:
     """Pids in the record of the network that works in `directory`."""
-    (record,) = [p for p in remains.records() if p.name == directory.name]
+    (record,) = [p for p in run_records.records() if p.name == directory.name]
     return [int(line.split()[0]) for line in record.read_text().splitlines()[2:]]
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_left_behind() -> None:
         assert child.pid in pids
     assert not directory.exists()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    assert not [p for p in remains.records() if p.name == directory.name]
+    assert not [p for p in run_records.records() if p.name == directory.name]
 
 
 @needs_root
@@ -102,9 +102,9 @@ def test_what_a_killed_run_left_is_cleaned() -> None:
     pids = processes_of(directory)
     child.kill()
     child.communicate()
-    remains.clean()
+    run_records.clean()
     assert not directory.exists()
-    assert not [pid for pid in pids if remains.start_time(pid) and "Z" not in _state(pid)]
+    assert not [pid for pid in pids if run_records.start_time(pid) and "Z" not in _state(pid)]
 
 
 def _state(pid: int) -> str:

@@ -28,8 +28,8 @@ def test_a_ladder_goes_from_large_to_small_and_takes_the_memory_of_all(codec: st
     assert shares == sorted(shares, reverse=True)
     assert [level for _, level in ladder.numbers] == list(LADDERS[codec])
     assert ladder.codec == codec
-    assert ladder.kept_share == pytest.approx(sum(shares))
-    assert ladder.kept_share == pytest.approx(len(shares) * ladder.stored_share)
+    assert ladder.all_levels_share == pytest.approx(sum(shares))
+    assert ladder.all_levels_share == pytest.approx(len(shares) * ladder.stored_share)
     assert ladder.most_fragments == ladder.levels[0].most_fragments
     assert ladder.mean_fragments == pytest.approx(65 * ladder.stored_share, rel=0.01)
 

@@ -38,7 +38,7 @@ from topologies.registry import TOPOLOGIES
 
 LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
 """Smallest and largest sigma tried: a block has 256 fragments at the one, one fragment at the other."""
-USUAL_NODES = 32
+REFERENCE_NODES = 32
 HISTORY = ROOT / "docs" / "emulation-history.csv"
 BLAST_S = 2.0
 SLOWER = 5
@@ -104,8 +104,8 @@ def _run(screen: Screen, options: EmulationOptions) -> int:
     page = _write_page(options, found, limit)
     screen.say(f"Written to {path}; to look at: {page}")
     if options.record:
-        sizes_kept = record(found, limit)
-        screen.say(f"{sizes_kept} of {len(found)} sizes kept up and were appended to {HISTORY}")
+        recorded_sizes = record(found, limit)
+        screen.say(f"{recorded_sizes} of {len(found)} sizes kept up and were appended to {HISTORY}")
     return 0
 
 
@@ -132,7 +132,7 @@ def _search(screen: Screen, opened: Open, options: EmulationOptions, nodes: int,
             show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
             return _play(screen, opened, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
 
-        first = min(MOST_SIGMA, max(LEAST_SIGMA, options.first * nodes / USUAL_NODES))
+        first = min(MOST_SIGMA, max(LEAST_SIGMA, options.first * nodes / REFERENCE_NODES))
         for halvings in range(SLOWER + 1):
             speed = options.speed * nodes / 8 / 2**halvings
             run = run_options([*flags, "--speed", str(speed)], "bench-emulation", "")
@@ -151,11 +151,11 @@ def _play(
     screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Callable[[str], None]
 ) -> Measured:
     played = play(run, sigma, say, opened)
-    said = "keeps up" if played.kept_up else "; ".join(played.complaints)
+    verdict = "keeps up" if played.kept_up else "; ".join(played.complaints)
     screen.say(
         f"{run.nodes.count} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
         f"{played.fragments_per_s:,.0f} fragments/s, "
-        f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
+        f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {verdict}"
     )
     return played
 

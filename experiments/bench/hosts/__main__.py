@@ -35,7 +35,7 @@ SEED = 0
 """Seed of the keys, which are the same in each round."""
 
 
-WORKS: dict[str, tuple[str, ...]] = {"GET": (), "PUT": ("--put",)}
+OPERATIONS: dict[str, tuple[str, ...]] = {"GET": (), "PUT": ("--put",)}
 """Arguments of hostlib.tools.bench, by what is done with each block."""
 CORES = {"python": "1", "compiled": "0"}
 """Value of WEIR_PURE, by core."""
@@ -61,7 +61,7 @@ class HostsOptions:
     """Number of blocks that the client asks for at once."""
     link_mbit_s: Annotated[float, Within(0, 1e6)] = 0.0
     """Link rate in Mbit/s, on which the size of batches of datagrams depends; 0: unlimited."""
-    works: tuple[Annotated[str, OneOf(WORKS)], ...] = tuple(WORKS)
+    works: tuple[Annotated[str, OneOf(OPERATIONS)], ...] = tuple(OPERATIONS)
     """Work to measure: GET, PUT or both."""
     cores: tuple[Annotated[str, OneOf(CORES)], ...] = tuple(CORES)
     """Implementations of the hosts' core to measure: python, compiled or both."""
@@ -127,7 +127,7 @@ def measure(options: HostsOptions, work: str, mode: str, core: str) -> dict[str,
     }
     arguments = [part for name, value in given.items() for part in (name, str(value))]
     done = subprocess.run(
-        [sys.executable, "-m", "hostlib.tools.bench", *arguments, *WORKS[work], *MODES[mode]],
+        [sys.executable, "-m", "hostlib.tools.bench", *arguments, *OPERATIONS[work], *MODES[mode]],
         env={**os.environ, "WEIR_PURE": CORES[core]},
         capture_output=True,
         text=True,
@@ -135,10 +135,10 @@ def measure(options: HostsOptions, work: str, mode: str, core: str) -> dict[str,
     )
     if done.returncode:
         raise ExperimentError(f"hostlib.tools.bench failed: {done.stderr.strip()[-500:]}")
-    said = json.loads(done.stdout)
-    latencies = said.pop("block_ms")
-    said |= {f"block_{share}_ms": ms for share, ms in latencies.items()}
-    return {name: said[name] for name in _FIGURES}
+    figures = json.loads(done.stdout)
+    latencies = figures.pop("block_ms")
+    figures |= {f"block_{share}_ms": ms for share, ms in latencies.items()}
+    return {name: figures[name] for name in _FIGURES}
 
 
 def write_page(folder: Path, about: dict[str, Any], rounds: Mapping[str, Rounds]) -> Path:

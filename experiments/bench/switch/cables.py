@@ -36,9 +36,9 @@ class Namespace:
         assert holder.stdout is not None
         assert holder.stderr is not None
         if holder.stdout.readline().strip() != b"ready":
-            said = holder.stderr.read().decode().strip()
+            output = holder.stderr.read().decode().strip()
             self._stack.close()
-            raise BenchError(f"no network namespace: {said}")
+            raise BenchError(f"no network namespace: {output}")
         self.pid = holder.pid  # unshare and sh both become the next program
         return self
 

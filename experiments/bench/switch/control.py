@@ -118,19 +118,19 @@ class Control:
 
 
 @contextlib.contextmanager
-def connect(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> Iterator[Control]:
+def connect(address: str, process: subprocess.Popen[bytes], log_tail: Callable[[], str]) -> Iterator[Control]:
     """Open a session with a switch that is starting.
 
     Raises BenchError with the switch's output if it ends instead, or if P4Runtime fails during the session.
     """
-    wait_serving(address, process, said)
+    wait_serving(address, process, log_tail)
     client = SwitchClient(DEVICE_ID, address, (0, 1), _ignore, lambda: None, Costs())
     try:
         yield Control(client)
     except ControllerError as error:
-        raise BenchError(f"{error}\n{said()}") from None
+        raise BenchError(f"{error}\n{log_tail()}") from None
     except grpc.RpcError as error:
-        raise BenchError(f"{address}: {error}\n{said()}") from None
+        raise BenchError(f"{address}: {error}\n{log_tail()}") from None
     finally:
         client.tear_down()
 
@@ -139,7 +139,7 @@ def _ignore(message: Any) -> None:
     """Ignore a message that the switch sends without being asked."""
 
 
-def wait_serving(address: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> None:
+def wait_serving(address: str, process: subprocess.Popen[bytes], log_tail: Callable[[], str]) -> None:
     """Wait until the switch serves gRPC; raises BenchError with its output if it ends or takes too long."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     with grpc.insecure_channel(address) as channel:
@@ -148,7 +148,7 @@ def wait_serving(address: str, process: subprocess.Popen[bytes], said: Callable[
             with contextlib.suppress(grpc.FutureTimeoutError):
                 ready.result(timeout=0.1)
                 return
-    raise BenchError(f"the switch did not start:\n{said() or '(it said nothing)'}")
+    raise BenchError(f"the switch did not start:\n{log_tail() or '(it said nothing)'}")
 
 
 def _installs(blocks: int, fragments: int) -> list[Install]:

@@ -107,7 +107,7 @@ class Switch:
                 PROGRAM, {"VALUE_SIZE": VALUE_BYTES}, self.directory
             )
             self.process = SwitchProcess(self.engine, self.cables, self.directory, self._cpus)
-            connection = connect(self.process.address, self.process.process, self.process.said)
+            connection = connect(self.process.address, self.process.process, self.process.log_tail)
             self.control: Control = stack.enter_context(connection)
             self.pipeline_s = self.control.set_pipeline(self.artifacts)
             self.control.install_base_state()

@@ -24,7 +24,7 @@ SUBJECT: Final = "embedded"
 
 def lines(rounds: Rounds, date: str, revision: str) -> list[dict[str, str]]:
     """Return a line for each workload that the embedded switch was measured with."""
-    made = []
+    rows = []
     for workload, engines in rounds.items():
         if SUBJECT not in engines:
             continue
@@ -38,10 +38,10 @@ def lines(rounds: Rounds, date: str, revision: str) -> list[dict[str, str]]:
         }
         shown = {name: "" if math.isnan(value) else f"{value:.2f}" for name, value in values.items()}
         rate = f"{of['lossless_per_s'].median:.0f}"
-        made.append(
+        rows.append(
             {"date": date, "revision": revision, "workload": workload, **shown, "lossless_per_s": rate}
         )
-    return made
+    return rows
 
 
 def _ratio(rounds: Rounds, workload: str, reference: str, name: str) -> float:

@@ -15,7 +15,7 @@ from experiments.bench.switch.errors import BenchError
 
 MOST_LOSS: Final = 0.001
 """Share of frames without a reply up to which a run counts as lossless."""
-KEPT_RATE: Final = 0.99
+SENT_SHARE: Final = 0.99
 """Share of the frames asked for below which the generator itself, not the engine, is the limit."""
 NUMBERS: Final = 1 << 32
 _END_TIMEOUT_S: Final = 30.0
@@ -28,7 +28,7 @@ class Trial:
     Latency counts from before the send to after the receive.
     """
 
-    asked_per_s: int
+    rate_per_s: int
     """Frames a second that the generator was to send; 0: as many as it can."""
     seconds: float
     sent: int
@@ -59,9 +59,9 @@ class Trial:
         return self.answered_while_sending / self.seconds
 
     @property
-    def kept_rate(self) -> bool:
+    def sent_at_rate(self) -> bool:
         """Return whether the generator sent what it was asked for and lost none of the replies itself."""
-        return self.sent >= KEPT_RATE * self.asked_per_s * self.seconds and self.own_drops == 0
+        return self.sent >= SENT_SHARE * self.rate_per_s * self.seconds and self.own_drops == 0
 
     @property
     def lossless(self) -> bool:
@@ -90,10 +90,10 @@ class LoadGenerator:
             stderr=subprocess.PIPE,
         )
         try:
-            said, complaint = process.communicate(timeout=seconds + _END_TIMEOUT_S)
+            output, complaint = process.communicate(timeout=seconds + _END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             raise BenchError("the load generator did not end") from None
         if process.returncode:
             raise BenchError(f"load generator: {complaint.decode().strip()}")
-        return Trial(asked_per_s=rate_per_s, **json.loads(said))
+        return Trial(rate_per_s=rate_per_s, **json.loads(output))

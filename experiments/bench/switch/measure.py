@@ -58,7 +58,7 @@ class Bench:
             for _ in range(_TRIES):
                 show(f"{rate_per_s:,}/s")
                 trial = self._run(workload, rate_per_s)
-                if trial.lossless and trial.kept_rate:
+                if trial.lossless and trial.sent_at_rate:
                     return True
             limited = trial.lossless
             return False

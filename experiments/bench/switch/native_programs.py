@@ -33,19 +33,19 @@ def library(source: Path) -> Path:
 
 
 def _compiled(name: str, sources: Sequence[Path], extra: Sequence[str]) -> Path:
-    made = building.cache_directory() / "bench" / f"{_fingerprint(sources)}-{name}"
-    if made.exists():
-        return made
+    library = building.cache_directory() / "bench" / f"{_fingerprint(sources)}-{name}"
+    if library.exists():
+        return library
     if shutil.which("cc") is None:
         raise BenchError("the load generator is compiled when it is needed: install a C compiler (gcc)")
-    made.parent.mkdir(parents=True, exist_ok=True)
-    partial = made.with_suffix(f".{os.getpid()}")
+    library.parent.mkdir(parents=True, exist_ok=True)
+    partial = library.with_suffix(f".{os.getpid()}")
     command = ("cc", *FLAGS, *extra, "-o", str(partial), *map(str, sources))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchError(f"cc refused {name}:\n{done.stderr}")
-    partial.rename(made)
-    return made
+    partial.rename(library)
+    return library
 
 
 def _fingerprint(sources: Sequence[Path]) -> str:

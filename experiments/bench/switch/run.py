@@ -30,7 +30,7 @@ from experiments.bench.switch.startup import ControlFigures, measure_control
 from experiments.bench.switch.workloads import WORKLOADS, Workload
 from topologies.engines import Bmv2, make_engine
 from topologies.errors import EngineError
-from topologies.remains import Remains
+from topologies.run_records import RunRecord
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
         if options.precedence:
             stack.enter_context(precedence())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
-        stack.enter_context(Remains(directory))
+        stack.enter_context(RunRecord(directory))
         plans = _write_plans(workloads, options.seed, directory)
         contenders = list(_start(options, stack, results, cpus, directory, show))
         benches = [Bench(one, cpus.generator, options.seconds, plans) for one in contenders]
@@ -74,7 +74,7 @@ def run(options: BenchOptions, show: Show, save: Callable[[Results], None]) -> R
                 for bench in benches:
                     _measure(bench, workload, f"round {number + 1}/{options.rounds}", results, show)
             save(results)
-        _measure_beside(contenders, results, show)
+        _measure_alternately(contenders, results, show)
         _measure_sink(contenders, cpus.generator, options, directory, results, show)
         save(results)
     return results
@@ -143,8 +143,8 @@ def _version(engine: str) -> str:
 def _tool_version(tool: str) -> str:
     """Return a tool's name and version. What the tool prints may begin with its name."""
     done = subprocess.run((tool, "--version"), capture_output=True, text=True, check=False)
-    said = " ".join((done.stdout or done.stderr).split())
-    return f"{tool} {said.removeprefix(tool).strip()}"
+    output = " ".join((done.stdout or done.stderr).split())
+    return f"{tool} {output.removeprefix(tool).strip()}"
 
 
 def _measure(bench: Bench, workload: Workload, where: str, results: Results, show: Show) -> None:
@@ -153,7 +153,7 @@ def _measure(bench: Bench, workload: Workload, where: str, results: Results, sho
     results.rounds.setdefault(workload.name, {}).setdefault(name, []).append(measured)
 
 
-def _measure_beside(contenders: list[Contender], results: Results, show: Show) -> None:
+def _measure_alternately(contenders: list[Contender], results: Results, show: Show) -> None:
     for contender in contenders:
         if isinstance(contender, Switch):
             show(f"control plane, {contender.name}")

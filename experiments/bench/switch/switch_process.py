@@ -14,7 +14,7 @@ from experiments.bench.switch.errors import BenchError
 from topologies.engines import Engine
 from topologies.process import Process
 
-_SAID_CHARACTERS: Final = 2000
+_LOG_TAIL_CHARACTERS: Final = 2000
 
 
 class SwitchProcess:
@@ -34,13 +34,13 @@ class SwitchProcess:
                 command, cpus, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def said(self) -> str:
+    def log_tail(self) -> str:
         """Return the end of the process's log, at most 2,000 characters."""
-        return self._log.read_text(errors="replace")[-_SAID_CHARACTERS:].strip()
+        return self._log.read_text(errors="replace")[-_LOG_TAIL_CHARACTERS:].strip()
 
     def cpu_s(self) -> float:
         """Return the CPU seconds that the process has used so far; raises BenchError if it has ended."""
-        return cpu_s(self.process, f"{self._name}: {self.said()}")
+        return cpu_s(self.process, f"{self._name}: {self.log_tail()}")
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the process in bytes."""

@@ -23,7 +23,7 @@ from emulator.result import revision
 from experiments.bench.switch.measure import Bench
 from experiments.bench.switch.plan import encode
 from experiments.bench.switch.run import Cpus, choose_cpus
-from experiments.bench.tables.cases import BATCHES, BESIDE_BMV2, CASES, INSERTS, ON_PORTS, Case
+from experiments.bench.tables.cases import BATCHES, CASES, COMPARED_WITH_BMV2, INSERTS, ON_PORTS, Case
 from experiments.bench.tables.entries import Content
 from experiments.bench.tables.ports import Router, workload
 from experiments.bench.tables.share import Loaded
@@ -147,7 +147,7 @@ def _measure_ports(
 ) -> None:
     cores = choose_cpus()
     for case in (case for case in CASES if case.name in ON_PORTS):
-        engines = ENGINES if case.name in BESIDE_BMV2 else (Embedded.name,)
+        engines = ENGINES if case.name in COMPARED_WITH_BMV2 else (Embedded.name,)
         for name in engines:
             show(f"{case.title}: {name}")
             with contextlib.ExitStack() as stack:
@@ -165,8 +165,8 @@ def _measure_writes(
     cores = choose_cpus()
     (case,) = (case for case in CASES if case.name == INSERTS)
     with contextlib.ExitStack() as stack:
-        made = {name: _router(stack, name, case, contents[case.name], cores, screen) for name in ENGINES}
-        routers = {name: router for name, router in made.items() if router}
+        built = {name: _router(stack, name, case, contents[case.name], cores, screen) for name in ENGINES}
+        routers = {name: router for name, router in built.items() if router}
         for number in range(options.rounds):
             for batch, most in BATCHES.items():
                 for name, router in routers.items():
@@ -180,14 +180,14 @@ def _router(
 ) -> Router | None:
     """Start the engine with the case's entries; return None, after a warning, if it is not installed."""
     try:
-        made = make_engine(engine)
+        built = make_engine(engine)
     except EngineError as error:
         screen.warn(str(error), f"without {engine}")
         return None
     stack.enter_context(precedence())
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
     own = cores.both if engine == Bmv2.name else cores.engine
-    return stack.enter_context(Router(made, case, content, directory, own))
+    return stack.enter_context(Router(built, case, content, directory, own))
 
 
 def _on_ports(

@@ -56,7 +56,7 @@ CASES: Final = (
     ),
 )
 ON_PORTS: Final = tuple(case.name for case in CASES)
-BESIDE_BMV2: Final = ("exact", "router")
+COMPARED_WITH_BMV2: Final = ("exact", "router")
 """Cases on veth cables that BMv2 runs too; it compares a packet with each ternary entry in turn."""
 INSERTS: Final = "router"
 """Name of the case whose entries are written in Writes of several sizes."""

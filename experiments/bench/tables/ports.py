@@ -53,7 +53,7 @@ class Router:
             self.cables = stack.enter_context(Cables(2))
             artifacts = self._engine.compile(PROGRAM, self._case.defines, self.directory)
             self._process = SwitchProcess(self._engine, self.cables, self.directory, self._cpus)
-            wait_serving(self._process.address, self._process.process, self._process.said)
+            wait_serving(self._process.address, self._process.process, self._process.log_tail)
             client = SwitchClient(DEVICE_ID, self._process.address, (0, 1), _ignore, lambda: None, Costs())
             stack.callback(client.tear_down)
             p4info = load_p4info(artifacts.p4info)

@@ -72,14 +72,14 @@ def _switch(size_bytes: int, seconds: float, engines: Sequence[str]) -> Costs:
 
 
 def _hosts(size_bytes: int, what: str, arguments: Sequence[str]) -> Costs:
-    said = json.loads(
+    figures = json.loads(
         _run(
             size_bytes, "-m", "hostlib.tools.bench", "--receive-one-by-one", "--blocks", str(HOST_BLOCKS),
             "--block-bytes", str(HOST_BYTES), "--chain", "4", *arguments,
         )
     )  # fmt: skip
     return {
-        f"{who}, {what}": 1000 * said[f"{key}_us_per_fragment"] / size_bytes
+        f"{who}, {what}": 1000 * figures[f"{key}_us_per_fragment"] / size_bytes
         for who, key in {"node": "client", "storage node": "storage"}.items()
     }
 
@@ -100,12 +100,12 @@ def _bare_udp(size_bytes: int, seconds: float) -> Costs:
         received, complaint = receiver.communicate(timeout=TIMEOUT_S)
     if sender.returncode or receiver.returncode:
         raise BenchError(sender.stderr.strip() or complaint.strip())
-    said = {f"{UDP}, sender": sender.stdout, f"{UDP}, receiver": received}
-    return {part: _ns_a_byte(text, size_bytes) for part, text in said.items()}
+    outputs = {f"{UDP}, sender": sender.stdout, f"{UDP}, receiver": received}
+    return {part: _ns_a_byte(text, size_bytes) for part, text in outputs.items()}
 
 
-def _ns_a_byte(said: str, size_bytes: int) -> float:
-    datagrams, cpu_ns = map(int, said.split())
+def _ns_a_byte(output: str, size_bytes: int) -> float:
+    datagrams, cpu_ns = map(int, output.split())
     if not datagrams:
         raise BenchError(f"no datagram with {size_bytes} bytes of value came through")
     return cpu_ns / (datagrams * size_bytes)

@@ -38,12 +38,12 @@ class Corpus:
 def read_corpus(folder: Path | None = None) -> Corpus:
     """Return the prose of the sources in `folder` (by default the standard library's); raises CorpusError."""
     place = folder or Path(sysconfig.get_paths()["stdlib"])
-    kept: tuple[list[bytes], list[bytes]] = ([], [])
+    lines: tuple[list[bytes], list[bytes]] = ([], [])
     for number, path in enumerate(sorted(place.glob("*.py"))):
-        kept[number % HELD_OUT == 0].extend(_prose(path.read_bytes()))
-    if not (kept[0] and kept[1]):
+        lines[number % HELD_OUT == 0].extend(_prose(path.read_bytes()))
+    if not (lines[0] and lines[1]):
         raise CorpusError(f"{place} holds no Python sources with prose in them")
-    return Corpus(tuple(kept[0]), tuple(kept[1]))
+    return Corpus(tuple(lines[0]), tuple(lines[1]))
 
 
 def _prose(source: bytes) -> list[bytes]:

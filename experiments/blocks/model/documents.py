@@ -52,16 +52,16 @@ class Shape:
 def document(random: np.random.Generator, lines: Sequence[bytes], shape: Shape) -> Document:
     """Return one document, with text from `lines`, taken in order from a random place."""
     text = _text_from(random, lines)
-    facts, written = _context(random, text, shape)
+    facts, content = _context(random, text, shape)
     answers = []
     for _ in range(shape.questions):
         subject = list(facts)[int(random.integers(len(facts)))]
-        if len(written) + _QUESTION_BYTES <= shape.length:
-            answers.append(len(written) + _QUESTION_BYTES - 2)
-            written += b"?%c%c\n" % (subject, facts[subject])
-    while len(written) < shape.length:
-        written += next(text)
-    tokens = np.frombuffer(bytes(written[: shape.length]), np.uint8)
+        if len(content) + _QUESTION_BYTES <= shape.length:
+            answers.append(len(content) + _QUESTION_BYTES - 2)
+            content += b"?%c%c\n" % (subject, facts[subject])
+    while len(content) < shape.length:
+        content += next(text)
+    tokens = np.frombuffer(bytes(content[: shape.length]), np.uint8)
     return Document(tokens, shape.length - shape.tail, np.array(answers, np.int64))
 
 
@@ -81,17 +81,17 @@ def _context(
     """Return the facts by subject, and the text that states them, with a section for each subject."""
     length = shape.length - shape.tail
     facts: dict[int, int] = {}
-    written = bytearray()
+    content = bytearray()
     for place, subject in enumerate(random.permutation(np.frombuffer(SUBJECTS, np.uint8))[: shape.subjects]):
         end = length * (place + 1) // shape.subjects
         section = b"#%c\n" % int(subject) + (next(text) if shape.text else b"")
-        if len(written) + len(section) + _LINE_BYTES > length:
+        if len(content) + len(section) + _LINE_BYTES > length:
             break
         facts[int(subject)] = VALUES[int(random.integers(len(VALUES)))]
-        written += section + b"=%c\n" % facts[int(subject)]
-        while shape.text and len(written) < end:
-            written += next(text)
-    return facts, written[:length].ljust(length, b"\n")
+        content += section + b"=%c\n" % facts[int(subject)]
+        while shape.text and len(content) < end:
+            content += next(text)
+    return facts, content[:length].ljust(length, b"\n")
 
 
 def _text_from(random: np.random.Generator, lines: Sequence[bytes]) -> Iterator[bytes]:

@@ -11,16 +11,16 @@ from experiments.blocks.model.corpus import Corpus
 from experiments.blocks.model.documents import Document, Shape, document
 from experiments.blocks.model.load import ModelError, Tokenize
 
-Whole = npt.NDArray[np.int64]
+TokenIds = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Batch of documents, all of one length."""
 
-    contexts: Whole
+    contexts: TokenIds
     """Tokens with shape (documents, tokens of the context)."""
-    tails: Whole
+    tails: TokenIds
     """Tokens with shape (documents, tokens of the tail)."""
     answers: npt.NDArray[np.bool_]
     """Whether each token of the tails is an answer, which only the context can give."""
@@ -41,7 +41,7 @@ def draw_samples(corpus: Corpus, tokenize: Tokenize, shape: Shape, count: int, s
     tail = min(tail for _, tail, _ in drawn)
     if context < 2 or tail < 2:
         raise ModelError("the model's tokenizer leaves nothing of the documents")
-    rows = [(tokens[-kept - context :][: context + tail], answers) for tokens, kept, answers in drawn]
+    rows = [(tokens[-own_tail - context :][: context + tail], answers) for tokens, own_tail, answers in drawn]
     tokens = np.array([row for row, _ in rows])
     answers = np.array([marks[:tail] for _, marks in rows])
     return Samples(tokens[:, :context], tokens[:, context:], answers)

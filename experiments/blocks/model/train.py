@@ -91,8 +91,8 @@ def _loss(model: Any, documents: Sequence[Document]) -> tuple[torch.Tensor, floa
     for row, one in enumerate(documents):
         weights[row, one.answers - 1] = _ANSWER_WEIGHT
     losses = cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
-    asked = weights == _ANSWER_WEIGHT
-    right = (logits.argmax(-1) == wanted)[asked].float().mean()
+    is_answer = weights == _ANSWER_WEIGHT
+    right = (logits.argmax(-1) == wanted)[is_answer].float().mean()
     return (losses * weights).sum() / weights.sum(), float(right)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commands.intervals import Interval
 from experiments.study import figures
-from experiments.study.designs import WARMTHS
+from experiments.study.designs import WARMTH_LABELS
 from experiments.study.hours import HOUR, compared_by, hour_sample
 from experiments.study.panels.front import by_kind
 from experiments.study.panels.panel import TAIL, Panel, dots, labelled, part
@@ -79,8 +79,8 @@ def cold(done: Done, nodes: int) -> Panel:
     costs: dict[str, Interval] = {}
     warmed: dict[str, str] = {}
     for name in ("recompute", "distributed", "stores", "switch"):
-        warm = label(name, 2, WARMTHS["there"])
-        for begun in (label(name, 2, word) for word in list(WARMTHS.values())[:-1]):
+        warm = label(name, 2, WARMTH_LABELS["there"])
+        for begun in (label(name, 2, word) for word in list(WARMTH_LABELS.values())[:-1]):
             if warm in mine and begun in mine:
                 costs[begun], warmed[begun] = cold_cost(mine[begun], mine[warm]), warm
     return Panel(

@@ -13,7 +13,7 @@ from experiments.study.panels.panel import Found, Panel, part, places
 from experiments.study.point import Point
 from experiments.study.rivals import Done
 from experiments.study.sample import Sample
-from experiments.study.setting_map import Standing
+from experiments.study.setting_map import Verdict
 from experiments.study.space import gains, settings_of
 from experiments.study.systems import NAMES
 from experiments.study.table import ledger_table, map_table, space_table, tornado_table
@@ -25,11 +25,11 @@ class _Leads:
     """Leads in percent by number of nodes, grouped by how certain they are."""
 
     groups: dict[str, list[tuple[float, Interval, str]]] = field(
-        default_factory=lambda: {kind.value: [] for kind in Standing}
+        default_factory=lambda: {kind.value: [] for kind in Verdict}
     )
 
-    def add(self, standing: Standing, nodes: int, lead: Interval, text: str) -> None:
-        self.groups[standing.value].append((nodes, 100 * lead, text))
+    def add(self, verdict: Verdict, nodes: int, lead: Interval, text: str) -> None:
+        self.groups[verdict.value].append((nodes, 100 * lead, text))
 
 
 def settings(found: Found) -> Panel:
@@ -38,10 +38,10 @@ def settings(found: Found) -> Panel:
     for one in found.verdicts:
         at = one.setting
         who = f"{at.model}, {at.shape}: {one.pool.label} against {one.rival.label}"
-        overall.add(one.standing, at.nodes, one.lead, who)
+        overall.add(one.verdict, at.nodes, one.lead, who)
         where = f"{at.nodes} nodes, {at.link_gbit_s:.0f} Gbit/s, {at.shape}"
-        central.add(one.central_standing, at.nodes, one.central_lead, where)
-        tails.add(one.standing, at.nodes, one.tail, who)
+        central.add(one.central_verdict, at.nodes, one.central_lead, where)
+        tails.add(one.verdict, at.nodes, one.tail, who)
     return Panel(
         "Who is best where",
         [
@@ -90,10 +90,10 @@ def _tornado_bars(done: Done) -> list[Bar]:
 
 def tornado(done: Done) -> list[Panel]:
     """Return one panel for each pool and rival."""
-    made = _tornado_bars(done)
+    all_bars = _tornado_bars(done)
     found = []
-    for number, contest in enumerate(dict.fromkeys(bar.contest for bar in made), 1):
-        mine = {bar.change: bar for bar in made if bar.contest == contest}
+    for number, pair in enumerate(dict.fromkeys(bar.pair for bar in all_bars), 1):
+        mine = {bar.change: bar for bar in all_bars if bar.pair == pair}
         means, tails = (
             {name: value for name, value in leads.items() if value != leads[BASE] or name == BASE}
             for leads in (
@@ -103,12 +103,12 @@ def tornado(done: Done) -> list[Panel]:
         )
         rows = [
             (name, low.net_dollars, high.net_dollars)
-            for name, low, high in swings(made, contest)
+            for name, low, high in swings(all_bars, pair)
             if low.net_dollars != high.net_dollars
         ]
         found.append(
             Panel(
-                f"What the decision depends on: {NODES} nodes, {contest}",
+                f"What the decision depends on: {NODES} nodes, {pair}",
                 [
                     figures.swings(
                         "$/h that the pool is ahead in the second half", rows, (BASE, mine[BASE].net_dollars)
@@ -118,7 +118,7 @@ def tornado(done: Done) -> list[Panel]:
                         {"mean": means, "p99": tails},
                     ),
                 ],
-                tornado_table(f"tornado_{number}", made, contest),
+                tornado_table(f"tornado_{number}", all_bars, pair),
                 "A second of waiting is priced at a second of a node, which is a convention.",
             )
         )
@@ -144,7 +144,9 @@ def ledger(done: Done) -> Panel:
     def line(values: Iterable[Interval]) -> tuple[Sequence[float], Sequence[Interval]]:
         return xs, list(values)
 
-    dearer = {one.nodes: Interval(one.extra_dollars, one.extra_dollars, one.extra_dollars) for one in entries}
+    extra_dollars = {
+        one.nodes: Interval(one.extra_dollars, one.extra_dollars, one.extra_dollars) for one in entries
+    }
     return Panel(
         "What management costs, and what it earns",
         [
@@ -195,7 +197,7 @@ def ledger(done: Done) -> Panel:
                     "waiting saved against the same storage nodes": line(
                         one.saved_dollars for one in entries
                     ),
-                    "what the pool costs more": line(dearer.values()),
+                    "what the pool costs more": line(extra_dollars.values()),
                 },
                 True,
             ),

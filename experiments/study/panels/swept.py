@@ -44,7 +44,7 @@ def systems(done: Done) -> Panel:
 def axis(axis: Axis, done: Done) -> Panel:
     """Return the panel of all systems along one axis."""
     found = by_system(done, axis.field)
-    earned: dict[str, dict[Any, Interval]] = {
+    net_dollars: dict[str, dict[Any, Interval]] = {
         name: {value: benefit(one, found["stores"][value]).net_dollars for value, one in found[name].items()}
         for name in ("switch", "sram")
         if name in found
@@ -59,7 +59,7 @@ def axis(axis: Axis, done: Done) -> Panel:
             ),
             _along(
                 axis,
-                _by_name(earned),
+                _by_name(net_dollars),
                 "$ an hour in the second half: waiting saved, less what the pool costs more",
                 even=0.0,
             ),

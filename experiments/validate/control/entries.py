@@ -23,13 +23,13 @@ from experiments.bench.switch.workloads import FRAGMENTS, STORE, kv_frame, value
 from hostlib.protocol import wire
 from v1model.binding.digests import EAGER
 
-LOOK_S = 0.00015
+POLL_S = 0.00015
 """Seconds between two looks."""
 PAUSE_S = 2.5 * DIGEST_TIMEOUT_NS / 1e9
 LONGEST_S = 0.1
 """Seconds after which an entry counts as not made."""
 _CONTENT = 1
-_ASKED = 1
+_FRAGMENT = 1
 _KEY_AT = wire.FRAME_HEADER_BYTES + 48
 _FLAGS_AT = wire.FRAME_HEADER_BYTES + 2
 
@@ -37,56 +37,58 @@ _FLAGS_AT = wire.FRAME_HEADER_BYTES + 2
 def main(node: str, store: str, rounds: int, sizes: list[int]) -> None:
     """Measure each size in turn, round after round."""
     with (
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as asking,
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as answering,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as node_socket,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as store_socket,
     ):
-        asking.bind((node, 0))
-        asking.setblocking(False)
-        answering.bind((store, 0))
+        node_socket.bind((node, 0))
+        node_socket.setblocking(False)
+        store_socket.bind((store, 0))
         time.sleep(PAUSE_S)
-        _round(asking, answering, [_key(rounds, 1, 0)])  # a controller's first decisions load their code
+        _round(
+            node_socket, store_socket, [_key(rounds, 1, 0)]
+        )  # a controller's first decisions load their code
         for number in range(rounds):
             for digests in sizes:
                 time.sleep(PAUSE_S)
                 keys = [_key(number, digests, block) for block in range(digests)]
-                print(json.dumps([digests, *_round(asking, answering, keys)]), flush=True)
+                print(json.dumps([digests, *_round(node_socket, store_socket, keys)]), flush=True)
 
 
 def _key(number: int, digests: int, block: int) -> bytes:
-    told = b"entries %d %d %d" % (number, digests, block)
-    return blake2b(told, digest_size=wire.KEY_BYTES).digest()
+    seed = b"entries %d %d %d" % (number, digests, block)
+    return blake2b(seed, digest_size=wire.KEY_BYTES).digest()
 
 
-def _round(asking: socket.socket, answering: socket.socket, keys: list[bytes]) -> list[float | None]:
+def _round(node_socket: socket.socket, store_socket: socket.socket, keys: list[bytes]) -> list[float | None]:
     """Return the seconds from the first value to the entries of the first and of the last block.
 
     An entry that did not come is None.
     """
     values = [_value(key, 0) for key in keys]
-    looked = {key: (_get(key), _value(key, _ASKED)) for key in (keys[0], keys[-1])}
+    looked = {key: (_get(key), _value(key, _FRAGMENT)) for key in (keys[0], keys[-1])}
     had_s: dict[bytes, float] = {}
     began_s = time.monotonic()
     for value in values:
-        answering.send(value)
+        store_socket.send(value)
     time.sleep(max(0.0, DIGEST_TIMEOUT_NS / 1e9 / EAGER - (time.monotonic() - began_s)))
     while len(had_s) < len(looked) and time.monotonic() < began_s + LONGEST_S:
         for key, (get, value) in looked.items():
             if key not in had_s:
-                asking.send(get)
-                answering.send(value)
-                asking.send(get)
-        time.sleep(LOOK_S)
-        for key in _served(asking):
+                node_socket.send(get)
+                store_socket.send(value)
+                node_socket.send(get)
+        time.sleep(POLL_S)
+        for key in _served(node_socket):
             had_s.setdefault(key, time.monotonic() - began_s)
     return [had_s.get(key) for key in (keys[0], keys[-1])]
 
 
-def _served(asking: socket.socket) -> list[bytes]:
+def _served(node_socket: socket.socket) -> list[bytes]:
     """Return the keys of the received values that came from the pool."""
     keys: list[bytes] = []
     while True:
         try:
-            frame = asking.recv(2048)
+            frame = node_socket.recv(2048)
         except BlockingIOError:
             return keys
         flags = int.from_bytes(frame[_FLAGS_AT : _FLAGS_AT + 2], "big")
@@ -95,7 +97,7 @@ def _served(asking: socket.socket) -> list[bytes]:
 
 
 def _get(key: bytes) -> bytes:
-    return kv_frame(0, STORE, wire.Message(wire.OP_GET, key, _ASKED, FRAGMENTS))
+    return kv_frame(0, STORE, wire.Message(wire.OP_GET, key, _FRAGMENT, FRAGMENTS))
 
 
 def _value(key: bytes, fragment: int) -> bytes:

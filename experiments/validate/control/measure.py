@@ -72,30 +72,30 @@ class Bench:
 
     def entries(self, rounds: int, sizes: Sequence[int]) -> list[Entries]:
         """Return how soon entries follow lists of each size; raises BenchError if half of them don't come."""
-        return entries_told(self._say("entries", rounds, *sizes), sizes)
+        return median_entries(self._run_sender("entries", rounds, *sizes), sizes)
 
     def rest_s(self, rounds: int) -> float:
         """Return how many seconds longer the first packet after a rest takes through the
         switch, as a median."""
         longer_s: list[float] = []
-        for line in self._say("crossing", rounds):
+        for line in self._run_sender("crossing", rounds):
             rested_s, awake_s = json.loads(line)
             if rested_s is None or awake_s is None:
                 raise BenchError("a request did not pass the switch")
             longer_s.append(rested_s - awake_s)
         return median(longer_s)
 
-    def _say(self, module: str, *numbers: int) -> list[str]:
+    def _run_sender(self, module: str, *numbers: int) -> list[str]:
         """Run the module that sends, beside a controller, and return the lines that it printed."""
         ends = self._cables.generator_ends
         command = [sys.executable, "-m", f"experiments.validate.control.{module}", ends[0], ends[STORE]]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with self._controller():
             sender = self._cables.generator.popen([*command, *map(str, numbers)], _ANY_CPU, **pipes)
-            said, complaint = sender.communicate()
+            output, complaint = sender.communicate()
         if sender.returncode:
             raise BenchError(f"the storage node ended: {complaint.decode().strip()}")
-        return said.decode().splitlines()
+        return output.decode().splitlines()
 
     @contextlib.contextmanager
     def _controller(self) -> Iterator[None]:
@@ -120,17 +120,17 @@ class Bench:
             controller.process.wait()
 
 
-def entries_told(lines: Iterable[str], sizes: Sequence[int]) -> list[Entries]:
+def median_entries(lines: Iterable[str], sizes: Sequence[int]) -> list[Entries]:
     """Return the medians of what `entries` printed; an entry that did not come counts as infinitely late."""
     found: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
     for line in lines:
         digests, *both_s = json.loads(line)
         first_s, last_s = (inf if entry_s is None else entry_s - LIST_S for entry_s in both_s)
         found[digests].append((first_s, last_s))
-    told = [
+    medians = [
         Entries(size, 1000 * median(first for first, _ in each), 1000 * median(last for _, last in each))
         for size, each in found.items()
     ]
-    if not all(isfinite(one.first_ms) and isfinite(one.last_ms) for one in told):
+    if not all(isfinite(one.first_ms) and isfinite(one.last_ms) for one in medians):
         raise BenchError("half of the entries did not come: the machine is too busy")
-    return told
+    return medians

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.servers import TestServers, make_servers, missing
-from topologies import remains
+from topologies import run_records
 
 NAMES = ("a", "b", "c")
 
@@ -19,4 +19,4 @@ def servers() -> Iterator[TestServers]:
     with make_servers(NAMES, cores=None) as made:
         made.copy_checkout()
         yield made
-    remains.clean()  # of servers that were killed
+    run_records.clean()  # of servers that were killed

@@ -12,7 +12,7 @@ from cluster.fabric_text import to_message
 from cluster.session import Session
 from emulator.result import ROOT
 from tests.cluster.servers import missing
-from topologies.shaping import USUAL_MTU_BYTES
+from topologies.shaping import DEFAULT_MTU_BYTES
 from topologies.star import star
 from v1model.compile import compile_p4
 
@@ -30,7 +30,7 @@ NETWORK: dict[str, Any] = {
     "engine": "embedded",
     "delay_ms": 0.0,
     "queue_packets": None,
-    "mtu_bytes": USUAL_MTU_BYTES,
+    "mtu_bytes": DEFAULT_MTU_BYTES,
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from cluster.agents import Agents
 from cluster.checkout import digest_here
 from cluster.errors import ServerError
-from cluster.preflight import look_at
+from cluster.preflight import inspect_servers
 from cluster.servers import read_servers
 from tests.cluster.servers import TestServers
 
@@ -19,12 +19,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
 
 def refused(file: Path) -> str:
     with pytest.raises(ServerError) as caught:
-        look_at(read_servers([str(file)]))
+        inspect_servers(read_servers([str(file)]))
     return str(caught.value)
 
 
 def test_a_copy_has_the_files_of_this_checkout(servers: TestServers) -> None:
-    found = look_at(read_servers([str(servers.write_file(("a", "b")))]))
+    found = inspect_servers(read_servers([str(servers.write_file(("a", "b")))]))
     assert [one.digest for one in found] == [digest_here(), digest_here()]
     assert all(one.is_root and one.has_mininet for one in found)
     assert [one.address for one in found] == [servers.servers[name].address for name in ("a", "b")]
@@ -156,7 +156,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_started(servers: TestS
 
 def test_a_server_that_may_not_make_namespaces_is_refused(servers: TestServers, tmp_path: Path) -> None:
     bound = 'exec setpriv --bounding-set=-sys_admin sh -c "$SSH_ORIGINAL_COMMAND"'
-    found = look_at(read_servers([str(servers.write_file(("a", "b")))]))
+    found = inspect_servers(read_servers([str(servers.write_file(("a", "b")))]))
     with (
         servers.servers["b"].sessions_begin_with(bound),
         pytest.raises(ServerError, match=r"server b: network namespaces can't be made here"),

@@ -25,7 +25,7 @@ LONG = ("--modes", "no_pool", "--speed", "1", "--requests", "400")
 LEAFSPINE = ("--topo", "leafspine", "--hosts", "6", "--stores", "3", "--leaves", "3", "--spines", "2")
 RUN_TIMEOUT_S = 900.0
 LOST_WITHIN_S = 120.0
-LOOK_S = 0.1
+POLL_S = 0.1
 USED_S = 0.05
 IDLE = ("sshd", "sshd-session", "sshd-auth", "unshare")
 """What runs on a server when nothing of ours does."""
@@ -162,7 +162,7 @@ def wait_until_idle(servers: TestServers, names: Sequence[str]) -> None:
     """Until nothing of ours runs on these servers, for as long as they may take."""
     deadline_s = time.monotonic() + LOST_WITHIN_S
     while time.monotonic() < deadline_s and ours(servers, names):
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
 def wait_until_serving(servers: TestServers, name: str, run: subprocess.Popen[str]) -> None:
@@ -177,7 +177,7 @@ def wait_until_serving(servers: TestServers, name: str, run: subprocess.Popen[st
                     used_s = sum(process.cpu_times()[:2])
                     if used_s > first_s.setdefault(process.pid, used_s) + USED_S:
                         return
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     raise AssertionError(f"no node plays on {name}")
 
 

@@ -81,7 +81,7 @@ class Setting:
     def _asked(self, line: str) -> dict[str, Any]:
         self.node.send(line)
         wait_for("answer", [self.node], self.node.events, TIMEOUT_S)
-        return self.node.said["answer"]
+        return self.node.last_events["answer"]
 
 
 @contextmanager

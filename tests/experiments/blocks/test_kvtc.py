@@ -37,10 +37,10 @@ def test_more_bits_less_error_and_longer_streams() -> None:
 def test_ranges_of_the_block_reach_its_ends_and_are_sent() -> None:
     """A block with values that the calibration has never seen: a bell curve's range cuts them off."""
     calibration, kv = documents(8, 1), 3 * documents(1, 2)[0]
-    bell, block = (KvtcCoder(calibration, HEAD, 1e4, 4.0, 4.0, ranges) for ranges in ("bell", BLOCK))
-    assert error(block, kv) < 0.2 * error(bell, kv)
-    usual = documents(1, 3)[0]
+    normal, block = (KvtcCoder(calibration, HEAD, 1e4, 4.0, 4.0, ranges) for ranges in ("normal", BLOCK))
+    assert error(block, kv) < 0.2 * error(normal, kv)
+    typical = documents(1, 3)[0]
     components = sum(int((basis.bits > 0).sum()) for kinds in block._bases for basis in kinds)
     sink_bytes = 2 * 2 * SINKS * CHANNELS * 2
-    sent = np.frombuffer(block.encode(usual)[sink_bytes : sink_bytes + 4 * components], np.float16)
+    sent = np.frombuffer(block.encode(typical)[sink_bytes : sink_bytes + 4 * components], np.float16)
     assert (sent[::2] < sent[1::2]).all()

@@ -191,7 +191,7 @@ def test_a_link_that_goes_down_and_comes_back(faulty: Faulty) -> None:
     wait_until(lambda: faulty.network.transmitted_bytes(A) > before, "requests into the broken link")
     faulty.link(STORE, "up")
     wait_for("finished", readers, faulty.emulation.events, TIMEOUT_S)
-    assert_served({reader.name: reader.said["finished"] for reader in readers}, BLOCKS)
+    assert_served({reader.name: reader.last_events["finished"] for reader in readers}, BLOCKS)
 
 
 def test_a_store_that_answers_twice_and_late(faulty: Faulty) -> None:

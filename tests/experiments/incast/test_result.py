@@ -103,7 +103,7 @@ def test_summary_and_plots(tmp_path: Path) -> None:
     points = [point("none", n=1), point("none", n=2, cpu=CpuUse(1.0, 1.0)), point("both", n=1)]
     write_summary(tmp_path / "summary.json", {"seed": 1}, points)
     (first, *_) = json.loads((tmp_path / "summary.json").read_text())["points"]
-    assert {"mode", "n", "pattern", "storage_egress_bytes", "storage_requests", "overloaded"} <= set(first)
+    assert {"mode", "n", "pattern", "storage_egress_bytes", "storage_packets", "overloaded"} <= set(first)
     assert set(first["block_ms"]) == {"p50", "p99"}
     for path in draw(points, "title", tmp_path):
         assert path.read_text().startswith("<?xml")

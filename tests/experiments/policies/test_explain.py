@@ -1,4 +1,4 @@
-"""The story of one block is that of the replay, or of the live pool, and says why at each turn."""
+"""The history of one block is that of the replay, or of the live pool, and says why at each turn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from controller.policies import Event, Found, Hits, Key, Lost, Miss
 from controller.policies.eventlog import Head, to_line
 from controller.policies.explain import Tenancy, in_words
 from controller.policies.reuse.reuse import Reuse
+from experiments.policies.block_history import BlockHistory
 from experiments.policies.explain import ExplainError, explain_log, explain_trace
 from experiments.policies.options import parse_options
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import replay
-from experiments.policies.story import Story
 from workload.cost import DEFAULT_GPU, DEFAULT_LINK_BIT_S, DEFAULT_MODEL, CostModel
 from workload.generate import generate
 from workload.trace import Trace
@@ -50,10 +50,10 @@ def write_log(path: Path, *events: Event | str) -> Path:
     return path
 
 
-def follow(story: Story, *events: Event) -> str:
+def follow(block_history: BlockHistory, *events: Event) -> str:
     for event in events:
-        story.handle(event)
-    return "\n".join(story.last)
+        block_history.handle(event)
+    return "\n".join(block_history.last)
 
 
 def test_what_is_told_at_the_end_is_what_the_replay_ends_with(trace: Trace) -> None:
@@ -89,11 +89,11 @@ def test_a_refusal_says_what_it_would_have_had_to_displace(trace: Trace) -> None
     )
 
 
-def two_tenants(story: Story) -> None:
+def two_tenants(block_history: BlockHistory) -> None:
     """One is content with twenty blocks of sixty; the other goes round fifty."""
 
     def ask(key: Key, now_s: float, tenant: int) -> None:
-        story.handle(Hits(key, now_s) if key in story else Miss(key, now_s, tenant=tenant))
+        block_history.handle(Hits(key, now_s) if key in block_history else Miss(key, now_s, tenant=tenant))
 
     for turn in range(2000):
         ask(turn % 20, turn, 0)
@@ -102,15 +102,15 @@ def two_tenants(story: Story) -> None:
 
 
 def test_a_block_that_its_tenants_share_keeps_out_is_told_so() -> None:
-    plain = Story(Reuse(BLOCKS), 0)
+    plain = BlockHistory(Reuse(BLOCKS), 0)
     two_tenants(plain)
     out = next(key for key in range(100, 150) if key not in plain)
-    story = Story(Reuse(BLOCKS), out)
-    two_tenants(story)
-    account = story.account()
+    block_history = BlockHistory(Reuse(BLOCKS), out)
+    two_tenants(block_history)
+    account = block_history.account()
     assert account.tenancy is not None
     assert "Its tenant 1 holds 40 blocks; its share is 30." in in_words(account)
-    assert any("its tenant 1 holds 40 blocks, its share is 30" in turn for turn in story.last)
+    assert any("its tenant 1 holds 40 blocks, its share is 30" in turn for turn in block_history.last)
     assert "because it is not wanted" in in_words(replace(account, wanted=False))[0]
     barred = "in place of another block of tenant 1, which holds its share"
     assert barred in in_words(replace(account, wanted=True))[0]
@@ -119,23 +119,23 @@ def test_a_block_that_its_tenants_share_keeps_out_is_told_so() -> None:
 
 
 def test_what_is_lost_and_found_is_told() -> None:
-    story = Story(Reuse(20), 7)
+    block_history = BlockHistory(Reuse(20), 7)
     fillers = [Miss(key, 1.0) for key in range(100, 120)]
-    text = follow(story, Miss(7, 0.0), Lost(7, 0.5), *fillers, Found(7, 2.0))
+    text = follow(block_history, Miss(7, 0.0), Lost(7, 0.5), *fillers, Found(7, 2.0))
     assert "lost: the pool does not hold it after all" in text
     assert re.search(r"found: the pool holds it after all in place of 1\d\d \(", text)
-    evicted = Story(Reuse(20), 100)
+    evicted = BlockHistory(Reuse(20), 100)
     assert "which the pool holds after all" in follow(evicted, *fillers, Found(7, 2.0))
 
 
 def test_hits_that_follow_each_other_are_one_turn() -> None:
-    story = Story(Reuse(20), 7)
+    block_history = BlockHistory(Reuse(20), 7)
     text = follow(
-        story, Miss(7, 0.0), Hits(7, 1.0), Hits(7, 2.0, 3), Lost(7, 3.0), Miss(7, 4.0), Hits(7, 5.0)
+        block_history, Miss(7, 0.0), Hits(7, 1.0), Hits(7, 2.0, 3), Lost(7, 3.0), Miss(7, 4.0), Hits(7, 5.0)
     )
     assert "4 hits from 1.0 s on" in text
     assert text.endswith("5.0 s  asked for: a hit")
-    assert story.turns == 5
+    assert block_history.turns == 5
 
 
 def test_a_log_that_says_what_its_pool_was_needs_no_size(tmp_path: Path) -> None:

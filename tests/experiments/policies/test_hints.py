@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.policies.hints import GIVERS, NOTHING, Given, hints_earn, report, saved_s
-from experiments.policies.stores import USUAL_LINKS
+from experiments.policies.hints import NOTHING, STRATEGIES, NodeHints, replay_hints, report, saved_s
+from experiments.policies.stores import DEFAULT_LINKS
 from tests.workload.test_session_service import serve
 from tests.workload.test_sessions import call, session, sub_agent
 from workload.cost import CostModel
@@ -45,20 +45,20 @@ def test_blocks_are_dead_when_a_chain_or_a_session_ends_but_not_those_that_other
 
 def test_hints_change_what_is_saved_and_are_compared_with_none(tmp_path: Path) -> None:
     trace = long_lived()
-    earned = hints_earn([trace, trace], (60,), COST, 1, lambda: None, USUAL_LINKS)
-    assert [one.hints for one in earned] == [name for name in GIVERS if name != NOTHING]
-    by_name = {one.hints: one for one in earned}
+    results = replay_hints([trace, trace], (60,), COST, 1, lambda: None, DEFAULT_LINKS)
+    assert [one.hints for one in results] == [name for name in STRATEGIES if name != NOTHING]
+    by_name = {one.hints: one for one in results}
     assert by_name["demote what is dead"].ratio >= 1.0
     assert by_name["demote what is dead"].low == pytest.approx(by_name["demote what is dead"].ratio)
-    report(Console(quiet=True), earned, tmp_path / "hints.json", {"seed": 1})
+    report(Console(quiet=True), results, tmp_path / "hints.json", {"seed": 1})
     written = json.loads((tmp_path / "hints.json").read_text())
-    assert (written["seed"], len(written["hints"])) == (1, len(GIVERS) - 1)
+    assert (written["seed"], len(written["hints"])) == (1, len(STRATEGIES) - 1)
 
 
 def test_who_demotes_all_that_is_asked_for_saves_nothing() -> None:
-    def everything(request: Request, hint: SessionHint, next_s: float | None) -> Given:
-        return Given(request.blocks[::-1])
+    def everything(request: Request, hint: SessionHint, next_s: float | None) -> NodeHints:
+        return NodeHints(request.blocks[::-1])
 
     trace = long_lived()
-    assert saved_s(trace, 60, everything, COST, USUAL_LINKS) == 0.0
-    assert saved_s(trace, 60, GIVERS[NOTHING], COST, USUAL_LINKS) > 0.0
+    assert saved_s(trace, 60, everything, COST, DEFAULT_LINKS) == 0.0
+    assert saved_s(trace, 60, STRATEGIES[NOTHING], COST, DEFAULT_LINKS) > 0.0

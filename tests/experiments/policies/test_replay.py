@@ -30,7 +30,7 @@ class Holds:
 
     def loads(self, now_s: float, waits_s: Sequence[float], links: Links) -> None: ...
 
-    def asked(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
+    def access(self, block: int, now_s: float, depth: int, chain: Sequence[int]) -> bool:
         return block in self.blocks
 
 
@@ -118,8 +118,8 @@ def test_own_lru_is_libcachesims() -> None:
     trace = generate("chat", 3, 500)
     cache, request, hits = libcachesim.LRU(200), libcachesim.Request(), 0
     request.obj_size = 1
-    for asked in trace.requests:
-        for block in asked.blocks:
+    for access in trace.requests:
+        for block in access.blocks:
             request.obj_id = block
             hits += cache.get(request)
     result = replay(trace, "lru", 200, make_pool("lru", 200, trace, COST), COST)

@@ -31,15 +31,15 @@ def test_each_source_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     drawn = [generated(shape, seed, 40) for shape in ("rag", "loop") for seed in (5, 6)]
     members = [*drawn, recorded("taken", 1, generate("chat", 1, 80))]
     traces = []
-    held = cross(members, (30,), COST, 1, lambda: traces.append(1), tmp_path)
-    assert [(row.source, row.family) for row in held] == [
+    held_out = cross(members, (30,), COST, 1, lambda: traces.append(1), tmp_path)
+    assert [(row.source, row.family) for row in held_out] == [
         ("generated", "rag"),
         ("generated", "loop"),
         ("taken", "taken"),
     ]
     assert len(traces) == len(members)
     assert BELADY not in BASELINES
-    rag, loop, taken = held
+    rag, loop, taken = held_out
     assert rag.candidate == loop.candidate
     kept = [measure(member, (30,), ("lru", "mq", *CANDIDATES), COST, tmp_path) for member in members]
     ours, lru, mq = (
@@ -53,7 +53,7 @@ def test_each_source_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     off = abs(ours[0] - rag.saved * best[0]) / (sum(best) / 2)
     assert rag.high - rag.saved == pytest.approx(12.706 * off, rel=1e-3)
     assert taken.low < taken.saved < taken.high  # of one trace, over its parts
-    for row in held:
+    for row in held_out:
         assert row.belady >= 1.0 - 1e-9
         assert row.worst <= row.saved + 1e-9 or row.family != "taken"
 
@@ -73,9 +73,9 @@ def test_constants_are_chosen_on_the_other_sources(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("experiments.policies.cross.measure", measured)
     members = [Member(name, name, name, name, lambda: generate("rag", 1, 1)) for name in outcomes]
-    held = cross(members, (30,), COST, 1, lambda: None, tmp_path)
-    assert [(row.source, row.candidate) for row in held] == [("one", 2), ("two", 1), ("three", 2)]
-    assert [row.saved for row in held] == pytest.approx([0.7, 0.5, 1.0])
+    held_out = cross(members, (30,), COST, 1, lambda: None, tmp_path)
+    assert [(row.source, row.candidate) for row in held_out] == [("one", 2), ("two", 1), ("three", 2)]
+    assert [row.saved for row in held_out] == pytest.approx([0.7, 0.5, 1.0])
 
 
 def test_sources_are_a_trace_and_sessions_drawn_by_each_seed(tmp_path: Path) -> None:

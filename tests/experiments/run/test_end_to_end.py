@@ -12,7 +12,7 @@ import pytest
 
 from experiments.run.__main__ import main
 from tests.experiments.summaries import assert_described
-from topologies import remains
+from topologies import run_records
 
 pytestmark = [
     pytest.mark.root,
@@ -31,7 +31,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def networks_of(pid: int) -> list[Path]:
-    return list((remains.RUN_DIRECTORY / str(pid)).glob("*"))
+    return list((run_records.RUN_DIRECTORY / str(pid)).glob("*"))
 
 
 def keeps_up(summary: dict[str, Any]) -> bool:

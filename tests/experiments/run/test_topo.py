@@ -36,7 +36,7 @@ def test_progress_that_nobody_asked_for_is_taken(controller: LineProcess) -> Non
         for number in range(100):
             controller.send(str(number))
         controller.stop()
-    assert controller.said["progress"]["count"] == 99
+    assert controller.last_events["progress"]["count"] == 99
     assert controller.events.empty()
 
 

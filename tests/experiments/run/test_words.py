@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from emulator.result import Percentiles
-from experiments.run.words import answer, belief, in_bytes, question, sketch
+from experiments.run.words import answer, in_bytes, question, reliability, sketch
 from scenario.modes import MODES
 from tests.experiments.run.test_page import ABOUT, RESULT
 from topologies.star import star
@@ -48,9 +48,9 @@ def test_with_one_mode_there_is_nothing_to_compare() -> None:
 
 
 def test_it_is_said_whether_to_believe_it() -> None:
-    assert "RUNS=5" in belief(runs(pool=RESULT), 1, [])
-    assert "RUNS=5" not in belief(runs(pool=RESULT), 5, [])
-    late = belief(runs(no_pool=RESULT, pool=replace(RESULT, overloaded=True)), 1, ["CPU"])
+    assert "RUNS=5" in reliability(runs(pool=RESULT), 1, [])
+    assert "RUNS=5" not in reliability(runs(pool=RESULT), 5, [])
+    late = reliability(runs(no_pool=RESULT, pool=replace(RESULT, overloaded=True)), 1, ["CPU"])
     assert "did not keep up (pool)" in late
 
 

@@ -23,7 +23,7 @@ class World:
         self.noise, self.left = noise, stop_after
         self.seeds: list[tuple[int, str]] = []
 
-    def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+    def simulate_until(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
         found: list[dict[str, Any] | None] = []
         for scenario in scenarios:
             self.left -= 1
@@ -46,7 +46,7 @@ def test_what_is_certain_and_what_is_not_get_the_same_seeds() -> None:
     """Nobody waits for an interval to be narrow, nor for a difference to be sure."""
     for noise in (0.0, 0.1):
         world, groups = World(noise), grouped([*group(16), *group(32)])
-        play(groups, 5, ALL_SEEDS, world.some, FOREVER)
+        play(groups, 5, ALL_SEEDS, world.simulate_until, FOREVER)
         assert [len(one.runs) for one in groups] == [ALL_SEEDS, ALL_SEEDS]
         for kind in ("peers", "stores"):
             mine = [seed for seed, one in world.seeds if one == kind]
@@ -55,12 +55,12 @@ def test_what_is_certain_and_what_is_not_get_the_same_seeds() -> None:
 
 def test_what_is_wider_than_wanted_is_named() -> None:
     known, open_, few = (grouped(group()) for _ in range(3))
-    play(known, 1, ALL_SEEDS, World(noise=0.0).some, FOREVER)
+    play(known, 1, ALL_SEEDS, World(noise=0.0).simulate_until, FOREVER)
     assert coarse(known) == []
-    play(open_, 1, ALL_SEEDS, World(noise=0.1).some, FOREVER)
+    play(open_, 1, ALL_SEEDS, World(noise=0.1).simulate_until, FOREVER)
     assert open_[0].spread > 0.01
     assert [(one.name, one.seeds) for one in coarse(open_)] == [("rivals 16", ALL_SEEDS)]
-    play(few, 1, FIRST_SEEDS - 1, World(noise=0.0).some, FOREVER)
+    play(few, 1, FIRST_SEEDS - 1, World(noise=0.0).simulate_until, FOREVER)
     assert [(one.name, one.seeds) for one in coarse(few)] == [("rivals 16", FIRST_SEEDS - 1)]
     assert coarse(few)[0].spread == few[0].spread
 
@@ -68,21 +68,21 @@ def test_what_is_wider_than_wanted_is_named() -> None:
 def test_who_has_fewest_is_next_so_that_an_early_end_leaves_all_alike() -> None:
     """One group begins with two seeds more; ten simulations later there is one seed of difference."""
     groups = grouped([*group(16), *group(32)])
-    play(groups[:1], 1, 2, World(noise=0.0).some, FOREVER)
-    play(groups, 1, ALL_SEEDS, World(noise=0.0, stop_after=10).some, FOREVER)
+    play(groups[:1], 1, 2, World(noise=0.0).simulate_until, FOREVER)
+    play(groups, 1, ALL_SEEDS, World(noise=0.0, stop_after=10).simulate_until, FOREVER)
     assert [len(one.runs) for one in groups] == [4, 3]
 
 
 def test_a_seed_counts_only_if_the_whole_group_has_it() -> None:
     groups = grouped([*group(16), *group(32)])
-    play(groups, 1, ALL_SEEDS, World(noise=0.0, stop_after=3).some, FOREVER)
+    play(groups, 1, ALL_SEEDS, World(noise=0.0, stop_after=3).simulate_until, FOREVER)
     assert [len(one.runs) for one in groups] == [1, 0]
     assert len({len(sample.runs) for sample in groups[0].samples}) == 1
 
 
 def test_nothing_is_begun_after_the_deadline() -> None:
     world, groups = World(noise=0.1), grouped(group())
-    play(groups, 1, ALL_SEEDS, world.some, time.monotonic() - 1)
+    play(groups, 1, ALL_SEEDS, world.simulate_until, time.monotonic() - 1)
     assert world.seeds == []
     assert [one.seeds for one in coarse(groups)] == [0]
 
@@ -91,7 +91,7 @@ def test_what_more_seeds_would_not_change_is_played_once() -> None:
     setting = Setting(trace="conversation.jsonl")
     points = [Point("rivals", 1, kind, setting, system(kind, setting)) for kind in ("recompute", "cxl")]
     world, groups = World(noise=0.1), grouped(points)
-    play(groups, 1, ALL_SEEDS, world.some, FOREVER)
+    play(groups, 1, ALL_SEEDS, world.simulate_until, FOREVER)
     assert len(world.seeds) == 2
     assert coarse(groups) == []
 
@@ -101,8 +101,8 @@ def test_an_hour_that_takes_long_gets_few_seeds(nodes: int, seeds: int) -> None:
     setting = Setting(nodes=nodes)
     points = [Point("hour", nodes, kind, setting, system(kind, setting)) for kind in ("recompute", "cxl")]
     world, groups = World(noise=0.0001), grouped(points)
-    play(groups, 1, FIRST_SEEDS, world.some, FOREVER)
-    play(groups, 1, ALL_SEEDS, world.some, FOREVER)
+    play(groups, 1, FIRST_SEEDS, world.simulate_until, FOREVER)
+    play(groups, 1, ALL_SEEDS, world.simulate_until, FOREVER)
     assert [len(group.runs) for group in groups] == [seeds]
     assert coarse(groups) == []
 

@@ -34,7 +34,7 @@ def test_more_money_buys_more_and_each_budget_has_its_own_fastest() -> None:
     assert "2 storage nodes" not in [one.purchase for one in found if one.budget < inf]
 
 
-def test_a_hair_is_the_fastest_and_not_surely() -> None:
+def test_a_hair_is_the_fastest_and_not_significantly() -> None:
     noisy = of_runs([run(0.18), run(0.19), run(0.20)])
     (lent, nothing) = [
         Purchase("lent", 2, noisy), Purchase("recompute", 2, of_runs([run(0.2), run(0.19), run(0.185)])),

@@ -22,7 +22,7 @@ def played(
     options = parse_options([f"--sweeps={sweeps}", f"--results={folder}", "--minutes=100"], "study", "")
     left = simulations
 
-    def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+    def simulate_until(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
         nonlocal left
         left -= len(scenarios)
         if left < 0:
@@ -35,7 +35,7 @@ def played(
 
     centre = Setting(requests=100)
     planned = list(points(centre, None, quick=True))
-    player = Player(options, some, time.monotonic())
+    player = Player(options, simulate_until, time.monotonic())
     for sweep in options.sweeps:
         player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
     return player
@@ -49,7 +49,7 @@ def test_the_rest_of_the_time_brings_all_to_the_same_seeds_whatever_is_found(tmp
     player = played(tmp_path, noisy_nodes=32)
     assert set(seeds(player).values()) == {FIRST_SEEDS}
     assert [one.name for one in player.found().coarse] == ["rivals 32"]
-    player.rest()
+    player.remaining_seeds()
     assert seeds(player) == dict.fromkeys((("rivals", 16), ("rivals", 32), ("codec", 16)), ALL_SEEDS)
     assert [(one.name, one.seeds) for one in player.found().coarse] == [("rivals 32", ALL_SEEDS)]
 
@@ -58,7 +58,7 @@ def test_purchases_get_their_seeds_before_axes_get_more_than_their_first(tmp_pat
     first = played(tmp_path, noisy_nodes=0, sweeps="reuse,rivals")
     enough = FIRST_SEEDS * len(seeds_of_points(first)) + FIRST_SEEDS * len(seeds_of_points(first, "rivals"))
     player = played(tmp_path, noisy_nodes=0, sweeps="reuse,rivals", simulations=enough)
-    player.rest()
+    player.remaining_seeds()
     assert {*seeds_of_points(player, "rivals")} == {ALL_SEEDS}
     assert {*seeds_of_points(player, "reuse")} == {FIRST_SEEDS}
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from experiments.study.designs import AT_ONCE, DECODERS, MOST_DECODERS, NO_CHOICE
+from experiments.study.designs import DECODERS, INSTANT_KV, MOST_DECODERS, NO_CHOICE
 from experiments.study.plan import points
 from experiments.study.rivals import (
     Purchase,
-    beating,
+    faster_than,
     purchases,
 )
 from experiments.study.systems import (
@@ -145,7 +145,7 @@ def test_routing_by_prefix_counts_against_pools_and_is_none() -> None:
     pool = Purchase("switch", 2, sample(0.3, cost=1.96))
     route = Purchase("kvswitch_lent", 2, sample(0.2, cost=0.46), "as published")
     slow = Purchase("kvswitch", 2, sample(0.4, cost=0.46), "as published")
-    assert beating(pool, [pool, slow, route]) == [route]
+    assert faster_than(pool, [pool, slow, route]) == [route]
 
 
 def test_the_bound_of_switches_that_route_and_have_blocks_is_no_purchase() -> None:
@@ -169,7 +169,7 @@ def test_who_decodes_is_the_only_thing_that_differs_between_its_points() -> None
     for point in mine:
         plain = system(point.system, point.setting)
         assert point.scenario.changed(decoders={"count": 0}).nodes == plain.nodes
-        if point.variant == AT_ONCE:
+        if point.variant == INSTANT_KV:
             assert point.scenario == plain
         elif point.variant == NO_CHOICE:
             assert (point.scenario.decoders.count, point.scenario.decoders.racks) == (MOST_DECODERS, 1)
@@ -178,7 +178,7 @@ def test_who_decodes_is_the_only_thing_that_differs_between_its_points() -> None
             assert point.scenario.decoders.racks == (plain.network.leaves or 1)
 
 
-def test_only_what_costs_no_more_and_is_surely_faster_beats_a_pool() -> None:
+def test_only_what_costs_no_more_and_is_significantly_faster_beats_a_pool() -> None:
     pool = Purchase("switch", 2, sample(0.3, cost=5.36))
     cheaper_and_faster = Purchase("stores", 8, sample(0.2, cost=3.14))
     dearer_and_faster = Purchase("stores", 16, sample(0.15, cost=6.0))
@@ -186,4 +186,4 @@ def test_only_what_costs_no_more_and_is_surely_faster_beats_a_pool() -> None:
     hardly_faster = Purchase("stores", 4, of_runs(sometimes_faster))
     with_pool = Purchase("switch", 1, sample(0.1, cost=1.0))
     bought = [pool, cheaper_and_faster, dearer_and_faster, hardly_faster, with_pool]
-    assert beating(pool, bought) == [cheaper_and_faster]
+    assert faster_than(pool, bought) == [cheaper_and_faster]

@@ -3,12 +3,12 @@
 import pytest
 
 from experiments.study.point import Point
-from experiments.study.rivals import led
+from experiments.study.rivals import leads
 from experiments.study.sample import STEADY, Sample
 from experiments.study.setting_map import (
-    AXES,
     CHOICES,
-    Standing,
+    MAP_AXES,
+    Verdict,
     Verdicts,
     around,
     hypercube,
@@ -17,14 +17,14 @@ from experiments.study.setting_map import (
     verdicts,
 )
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
-from experiments.study.tornado import BASE, CONTESTS, PRICES, bars, changed, swings
+from experiments.study.tornado import BASE, PRICES, RIVALS, bars, changed, swings
 from simulator.money import bill
 from tests.experiments.study.made import sample
 
 
 def test_a_hypercube_meets_every_layer_of_every_axis_once() -> None:
     places = hypercube(12, 7)
-    for name in (*(axis.field for axis in AXES), *CHOICES):
+    for name in (*(axis.field for axis in MAP_AXES), *CHOICES):
         assert sorted(int(place[name] * 12) for place in places) == list(range(12))
     assert places == hypercube(12, 7)
     assert places != hypercube(12, 8)
@@ -61,12 +61,12 @@ def at_one_place(**times: float) -> tuple[list[Point], list[Sample]]:
 def test_a_pool_that_only_distributed_memory_beats_is_best_among_storage_nodes() -> None:
     times = {"recompute": 0.188, "stores_2": 0.193, "stores_4": 0.179, "switch_2": 0.165, BOUND: 0.16}
     found = verdicts(*at_one_place(**times, distributed=0.162, cxl=0.161))
-    assert found.standing is Standing.BEATEN
-    assert found.central_standing is Standing.BEST
+    assert found.verdict is Verdict.BEATEN
+    assert found.central_verdict is Verdict.BEST
     assert found.central_lead.mean == pytest.approx(1 - 165 / 188)  # 4 storage nodes cost more than the pool
     assert found.rival.label.startswith("CXL pool")
     alone = verdicts(*at_one_place(**times))
-    assert alone.standing is Standing.BEST
+    assert alone.verdict is Verdict.BEST
     assert alone.headroom.mean == pytest.approx(1 - 160 / 179)  # over 4 storage nodes, though these cost more
 
 
@@ -82,7 +82,7 @@ def test_every_setting_has_all_purchases_and_the_bound() -> None:
 
 def test_prices_are_turned_without_a_simulation_and_the_widest_swing_is_first() -> None:
     found = {}
-    for kind, stores in (("switch", 2), *CONTESTS["switch"]):
+    for kind, stores in (("switch", 2), *RIVALS["switch"]):
         setting = Setting(nodes=32, stores=stores)
         mean_s = 0.165 if kind == "switch" else 0.17
         found[kind] = (Point("tornado", BASE, kind, setting, system(kind, setting)), sample(mean_s))
@@ -110,8 +110,8 @@ def test_steady_state_is_judged_by_itself() -> None:
     setting = Setting(nodes=32, stores=2)
     points.append(Point("map", "1", "switch", setting, system("switch", setting)))
     samples.append(sample(0.15, 1.96, steady_s=0.25))
-    assert verdicts(points, samples).standing is Standing.BEST
-    assert verdicts(points, samples, STEADY).standing is Standing.BEATEN
+    assert verdicts(points, samples).verdict is Verdict.BEST
+    assert verdicts(points, samples, STEADY).verdict is Verdict.BEATEN
 
 
 def test_a_lead_is_sure_in_the_map_where_it_is_among_purchases_however_small() -> None:
@@ -123,18 +123,18 @@ def test_a_lead_is_sure_in_the_map_where_it_is_among_purchases_however_small() -
         points = [Point("map", "1", name, setting, system(name, setting)) for name in times]
         return verdicts(points, [sample(mean_s, costs.get(name, 0.0)) for name, mean_s in times.items()])
 
-    for gain, standing in (
-        (0.0004, Standing.SAME),
-        (-0.0004, Standing.SAME),
-        (0.002, Standing.BEST),
-        (-0.002, Standing.BEATEN),
-        (0.02, Standing.BEST),
-        (-0.02, Standing.BEATEN),
+    for gain, verdict in (
+        (0.0004, Verdict.SAME),
+        (-0.0004, Verdict.SAME),
+        (0.002, Verdict.BEST),
+        (-0.002, Verdict.BEATEN),
+        (0.02, Verdict.BEST),
+        (-0.02, Verdict.BEATEN),
     ):
         found = at(gain)
-        assert found.standing is standing
-        surely = [one for one in found.bought if one.pooled and led(one, found.bought)]
-        assert bool(surely) == (standing is Standing.BEST)
+        assert found.verdict is verdict
+        leading = [one for one in found.bought if one.pooled and leads(one, found.bought)]
+        assert bool(leading) == (verdict is Verdict.BEST)
 
 
 def test_distributed_memory_has_as_much_memory_and_is_billed_for_what_it_adds() -> None:

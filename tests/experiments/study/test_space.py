@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.study.adaptive import ALL_SEEDS, coarse, grouped, play
-from experiments.study.options import USUAL, parse_options
+from experiments.study.options import DEFAULT_SWEEPS, parse_options
 from experiments.study.player import FRESH_SEEDS, REPLAYED, Player
 from experiments.study.point import Point
 from experiments.study.sample import Sample
@@ -45,12 +45,12 @@ def test_points_are_whole_settings_each_with_traffic_of_its_own() -> None:
     assert max(point.setting.nodes for point in planned) <= MOST_NODES
     seeds: list[tuple[int, str]] = []
 
-    def some(scenarios, deadline_s):  # type: ignore[no-untyped-def]
+    def simulate_until(scenarios, deadline_s):  # type: ignore[no-untyped-def]
         seeds.extend((scenario.workload.seed, scenario.storage.kind) for scenario in scenarios)
         return [run(0.2) for _ in scenarios]
 
     groups = grouped(planned)
-    play(groups, 1, ALL_SEEDS, some, float("inf"))
+    play(groups, 1, ALL_SEEDS, simulate_until, float("inf"))
     assert len(seeds) == 50  # once each
     assert sorted({seed for seed, _ in seeds}) == list(range(1, 11))
     assert all(group.decided for group in groups)
@@ -76,7 +76,7 @@ def test_a_setting_of_which_something_is_missing_is_left_out() -> None:
 
 
 def test_the_sweep_is_played_when_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert SPACE not in USUAL
+    assert SPACE not in DEFAULT_SWEEPS
     named = parse_options(["--sweeps=space", "--points=500"], "study", "")
     assert named.sweeps == (SPACE,)
     assert named.points == 500
@@ -91,13 +91,13 @@ def test_the_settings_in_which_a_pool_led_by_most_are_played_again_with_fresh_se
     lucky = max(point.setting.nodes for point in planned)  # the pool leads where there are most nodes
     seen: list[tuple[int, int]] = []
 
-    def some(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
+    def simulate_until(scenarios: Sequence[Scenario], deadline_s: float) -> list[dict[str, Any] | None]:
         seen.extend((scenario.nodes.count, scenario.workload.seed) for scenario in scenarios)
         return [
             run(0.2 - 0.1 * (one.nodes.count == lucky and one.direct.front == "pool")) for one in scenarios
         ]
 
-    player = Player(options, some, time.monotonic())
+    player = Player(options, simulate_until, time.monotonic())
     player.play(SPACE, centre, planned)
     found = player.found()
     assert len(found.verdicts) == found.around == REPLAYED

@@ -9,7 +9,7 @@ import pytest
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.systems import SHARE, Setting, system
-from experiments.study.tornado import BASE, CONTESTS, bars, swings, tornado_points
+from experiments.study.tornado import BASE, RIVALS, bars, swings, tornado_points
 from simulator.money import bill
 from tests.experiments.study.made import of_runs, run
 
@@ -28,18 +28,18 @@ def found(count: int) -> dict[str, dict[str, tuple[Point, Sample]]]:
 @pytest.mark.parametrize("count", range(len(PLAYED) + 1))
 def test_as_much_is_told_as_was_played(count: int) -> None:
     made = bars(found(count))
-    for contest in {bar.contest for bar in made}:
-        for _, halved, doubled in swings(made, contest):
-            assert halved.contest == doubled.contest == contest
+    for pair in {bar.pair for bar in made}:
+        for _, halved, doubled in swings(made, pair):
+            assert halved.pair == doubled.pair == pair
 
 
 def test_all_changes_have_two_bars_in_the_end() -> None:
     made = bars(found(len(PLAYED)))
-    contests = {bar.contest for bar in made}
-    assert len(contests) == sum(map(len, CONTESTS.values())) > 1
+    pairs = {bar.pair for bar in made}
+    assert len(pairs) == sum(map(len, RIVALS.values())) > 1
     changes = {bar.change.rsplit(" ", 1)[0] for bar in made if bar.change.endswith((" halved", " doubled"))}
-    for contest, other in itertools.pairwise(contests):
-        assert len(swings(made, contest)) == len(swings(made, other)) == len(changes)
+    for pair, other in itertools.pairwise(pairs):
+        assert len(swings(made, pair)) == len(swings(made, other)) == len(changes)
 
 
 def test_dollars_an_hour_are_those_of_steady_state_whatever_the_cold_start_was() -> None:

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.validate.calibrate import USUAL, Calibrations, Reading, _Hosts, calibrate, drift, mean_of
+from experiments.validate.calibrate import (
+    TYPICAL_READING,
+    Calibrations,
+    Reading,
+    _Hosts,
+    calibrate,
+    drift,
+    mean_of,
+)
 from simulator.machine_costs import MEASURED
 
 HOSTS = ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
@@ -16,14 +24,16 @@ CHANCE = ("slowdown", "rest_s")
 
 
 def test_the_usual_reading_is_the_usual_machine() -> None:
-    assert astuple(USUAL.costs()) == pytest.approx(astuple(MEASURED))
+    assert astuple(TYPICAL_READING.costs()) == pytest.approx(astuple(MEASURED))
 
 
 @given(st.floats(0.1, 10.0))
 def test_a_machine_that_takes_so_much_longer_for_everything_has_all_costs_so_much_higher(
     times: float,
 ) -> None:
-    reading = Reading(**{entry.name: times * getattr(USUAL, entry.name) for entry in fields(Reading)})
+    reading = Reading(
+        **{entry.name: times * getattr(TYPICAL_READING, entry.name) for entry in fields(Reading)}
+    )
     assert reading.slower == pytest.approx(times)
     for entry in fields(MEASURED):
         usual = getattr(MEASURED, entry.name)
@@ -32,11 +42,11 @@ def test_a_machine_that_takes_so_much_longer_for_everything_has_all_costs_so_muc
 
 
 def test_each_cost_follows_its_own_measurement() -> None:
-    rested = replace(USUAL, get_rest_s=2 * USUAL.get_rest_s, switch_rest_s=1e-4).costs()
+    rested = replace(TYPICAL_READING, get_rest_s=2 * TYPICAL_READING.get_rest_s, switch_rest_s=1e-4).costs()
     assert rested.store_cold_s == pytest.approx(2 * MEASURED.store_cold_s)
     assert (rested.host_wake_s, rested.entries_s) == pytest.approx((MEASURED.host_wake_s, MEASURED.entries_s))
     assert rested.switch_cold_s == 1e-4
-    late = replace(USUAL, entries_s=5e-3, entry_digest_s=1e-5).costs()
+    late = replace(TYPICAL_READING, entries_s=5e-3, entry_digest_s=1e-5).costs()
     assert (late.entries_s, late.entry_digest_s) == (5e-3, 1e-5)
     assert late.control(2.0)["digest_latency_s"] == pytest.approx(5e-3)
     assert late.table(2.0) == MEASURED.table(2.0) | {
@@ -45,15 +55,17 @@ def test_each_cost_follows_its_own_measurement() -> None:
 
 
 def test_drift_is_what_changed_most_between_before_and_after() -> None:
-    hosts = replace(USUAL, **{name: 1.3 * getattr(USUAL, name) for name in HOSTS})
-    assert drift(USUAL, USUAL) == 0
-    assert drift(USUAL, hosts) == pytest.approx(0.3)
-    assert drift(hosts, replace(USUAL, entries_s=9 * USUAL.entries_s)) > 1
-    assert mean_of((USUAL, hosts)).node_chain_s == pytest.approx(1.15 * USUAL.node_chain_s)
+    hosts = replace(TYPICAL_READING, **{name: 1.3 * getattr(TYPICAL_READING, name) for name in HOSTS})
+    assert drift(TYPICAL_READING, TYPICAL_READING) == 0
+    assert drift(TYPICAL_READING, hosts) == pytest.approx(0.3)
+    assert drift(hosts, replace(TYPICAL_READING, entries_s=9 * TYPICAL_READING.entries_s)) > 1
+    assert mean_of((TYPICAL_READING, hosts)).node_chain_s == pytest.approx(
+        1.15 * TYPICAL_READING.node_chain_s
+    )
 
 
 def test_between_two_plays_the_machine_is_measured_once() -> None:
-    looks = iter([replace(USUAL, entries_s=each) for each in (1.0, 2.0, 3.0)])
+    looks = iter([replace(TYPICAL_READING, entries_s=each) for each in (1.0, 2.0, 3.0)])
     calibrations = Calibrations(lambda: next(looks))
     plays = [calibrations.around(lambda: "played") for _ in range(2)]
     told_s = [[reading.entries_s for reading in readings] for _, readings in plays]

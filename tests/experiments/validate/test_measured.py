@@ -10,8 +10,8 @@ import pytest
 from emulator.emulation import Measurements
 from emulator.result import BlockSources, Percentiles, RunResult
 from experiments.simulate.emulate import Emulated
-from experiments.validate.calibrate import USUAL
-from experiments.validate.measured import keep, kept
+from experiments.validate.calibrate import TYPICAL_READING
+from experiments.validate.measured import load_play, store_play
 from scenario import Scenario
 from simulator.machine_costs import MEASURED
 
@@ -35,9 +35,9 @@ def emulated() -> Emulated:
 
 def test_what_was_played_is_read_back_in_real_seconds(tmp_path: Path) -> None:
     path, scenario = tmp_path / "drawn" / "1-pool.json", Scenario()
-    assert kept(path, scenario, SIGMA, SPEED) is None
-    measured = keep(path, scenario, SIGMA, emulated())
-    assert kept(path, scenario, SIGMA, SPEED) == measured
+    assert load_play(path, scenario, SIGMA, SPEED) is None
+    measured = store_play(path, scenario, SIGMA, emulated())
+    assert load_play(path, scenario, SIGMA, SPEED) == measured
     assert measured.ttft_s.mean == pytest.approx(2.0)
     assert (measured.get_s.mean, measured.get_s.p99) == pytest.approx((0.04, 0.06))
     assert (measured.blocks["pool"], measured.admitted, measured.digests) == (3, 7, 9)
@@ -46,9 +46,13 @@ def test_what_was_played_is_read_back_in_real_seconds(tmp_path: Path) -> None:
 
 def test_the_machine_is_kept_with_its_play(tmp_path: Path) -> None:
     path, scenario = tmp_path / "1-pool.json", Scenario()
-    slow = replace(USUAL, entries_s=2 * USUAL.entries_s, entry_digest_s=2 * USUAL.entry_digest_s)
-    measured = keep(path, scenario, SIGMA, emulated(), (USUAL, slow))
-    assert kept(path, scenario, SIGMA, SPEED) == measured
+    slow = replace(
+        TYPICAL_READING,
+        entries_s=2 * TYPICAL_READING.entries_s,
+        entry_digest_s=2 * TYPICAL_READING.entry_digest_s,
+    )
+    measured = store_play(path, scenario, SIGMA, emulated(), (TYPICAL_READING, slow))
+    assert load_play(path, scenario, SIGMA, SPEED) == measured
     assert measured.costs.entries_s == pytest.approx(1.5 * MEASURED.entries_s)
     assert measured.costs.node_fragment_s == pytest.approx(MEASURED.node_fragment_s)
     assert measured.drift == pytest.approx(1.0)
@@ -57,11 +61,11 @@ def test_the_machine_is_kept_with_its_play(tmp_path: Path) -> None:
 
 def test_a_record_from_before_machines_were_measured_has_the_usual_one(tmp_path: Path) -> None:
     path, scenario = tmp_path / "1-pool.json", Scenario()
-    keep(path, scenario, SIGMA, emulated())
+    store_play(path, scenario, SIGMA, emulated())
     record = json.loads(path.read_text())
     del record["measured"]["readings"]
     path.write_text(json.dumps(record))
-    measured = kept(path, scenario, SIGMA, SPEED)
+    measured = load_play(path, scenario, SIGMA, SPEED)
     assert measured is not None
     assert measured.costs == MEASURED
     assert not measured.drifted
@@ -69,21 +73,21 @@ def test_a_record_from_before_machines_were_measured_has_the_usual_one(tmp_path:
 
 def test_a_play_from_before_there_was_a_table_is_the_same(tmp_path: Path) -> None:
     path, scenario = tmp_path / "1-pool.json", Scenario()
-    measured = keep(path, scenario, SIGMA, emulated())
+    measured = store_play(path, scenario, SIGMA, emulated())
     record = json.loads(path.read_text())
     del record["play"]["scenario"]["routing"]
     path.write_text(json.dumps(record))
-    assert kept(path, scenario, SIGMA, SPEED) == measured
+    assert load_play(path, scenario, SIGMA, SPEED) == measured
     record["play"]["scenario"]["another"] = {"field": 1}
     path.write_text(json.dumps(record))
-    assert kept(path, scenario, SIGMA, SPEED) is None
+    assert load_play(path, scenario, SIGMA, SPEED) is None
 
 
 def test_another_play_is_not_taken_for_it_and_a_damaged_file_is_none(tmp_path: Path) -> None:
     path, scenario = tmp_path / "1-pool.json", Scenario()
-    keep(path, scenario, SIGMA, emulated())
-    assert kept(path, scenario.changed(workload={"requests": 3}), SIGMA, SPEED) is None
-    assert kept(path, scenario, 2 * SIGMA, SPEED) is None
-    assert kept(path, scenario, SIGMA, 1.0) is None
+    store_play(path, scenario, SIGMA, emulated())
+    assert load_play(path, scenario.changed(workload={"requests": 3}), SIGMA, SPEED) is None
+    assert load_play(path, scenario, 2 * SIGMA, SPEED) is None
+    assert load_play(path, scenario, SIGMA, 1.0) is None
     path.write_text(path.read_text()[:-10])
-    assert kept(path, scenario, SIGMA, SPEED) is None
+    assert load_play(path, scenario, SIGMA, SPEED) is None

@@ -5,12 +5,12 @@ from hashlib import blake2b
 import pytest
 
 from experiments.simulate.emulate import Emulator
-from experiments.validate.random_scenarios import FIRST_BEYOND, draw
+from experiments.validate.random_scenarios import FIRST_EXTENDED, draw
 from hostlib.model.gate import ANSWERS, HINTS
 from tests.slow import rest_slow
 from workload.schedule import CONDUCTOR
 
-NEW = range(FIRST_BEYOND, FIRST_BEYOND + 60)
+NEW = range(FIRST_EXTENDED, FIRST_EXTENDED + 60)
 
 
 @pytest.mark.parametrize("number", rest_slow([1, 2, 3, 4, *NEW[:8]], [*range(1, 25), *NEW]))
@@ -26,7 +26,7 @@ def test_a_number_is_one_scenario() -> None:
 
 def test_scenarios_that_were_played_stay_what_they_were() -> None:
     """Kept plays are of the scenario of their number, and are played anew where it is another."""
-    found = [draw(number) for number in range(1, FIRST_BEYOND)]
+    found = [draw(number) for number in range(1, FIRST_EXTENDED)]
     told = [
         (
             *(one.workload.shape, one.workload.requests, one.workload.scheduler, one.workload.seed),

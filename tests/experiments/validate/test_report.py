@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.validate.calibrate import USUAL
+from experiments.validate.calibrate import TYPICAL_READING
 from experiments.validate.emulator import Comparison
 from experiments.validate.measured import Measured
 from experiments.validate.report import Section, drawn_table, emulated_section, write
@@ -99,10 +99,10 @@ def test_of_drawn_scenarios_those_agree_in_which_everything_does() -> None:
 
 def test_a_machine_that_was_another_one_afterwards_is_said_to_have_drifted() -> None:
     result = simulate(Scenario().changed(workload={"requests": 40}))
-    later = replace(USUAL, entries_s=3 * USUAL.entries_s)
+    later = replace(TYPICAL_READING, entries_s=3 * TYPICAL_READING.entries_s)
     plays = [
-        Comparison("one", pool, replace(as_simulated(result), readings=(USUAL, after)), result)
-        for pool, after in ((False, USUAL), (True, later))
+        Comparison("one", pool, replace(as_simulated(result), readings=(TYPICAL_READING, after)), result)
+        for pool, after in ((False, TYPICAL_READING), (True, later))
     ]
     table = drawn_table(plays)
     assert "| 1.00, 1.00 times as long | 0.33 + 0.00, 0.33 + 0.00 | 3.6, 3.6 | the same |" in table

@@ -21,7 +21,7 @@ RATE_PER_S, SECONDS = 2000, 0.1
 
 def trial(**changed: float) -> Trial:
     seen = {
-        "asked_per_s": 1000, "seconds": 1.0, "sent": 1000, "failed": 0, "answered": 1000, "late": 0,
+        "rate_per_s": 1000, "seconds": 1.0, "sent": 1000, "failed": 0, "answered": 1000, "late": 0,
         "answered_while_sending": 990, "repeated": 0, "forwarded": 0, "own_drops": 0, "idle_share": 0.5,
     }  # fmt: skip
     return Trial(**{**seen, **changed})  # type: ignore[arg-type]
@@ -35,9 +35,9 @@ def test_loss_below_a_thousandth_is_no_loss() -> None:
 
 
 def test_a_generator_that_sends_or_receives_too_little_did_not_keep_the_rate() -> None:
-    assert trial(sent=990).kept_rate
-    assert not trial(sent=989).kept_rate
-    assert not trial(own_drops=1).kept_rate
+    assert trial(sent=990).sent_at_rate
+    assert not trial(sent=989).sent_at_rate
+    assert not trial(own_drops=1).sent_at_rate
 
 
 @pytest.fixture(scope="module")

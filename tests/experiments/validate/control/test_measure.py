@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.bench.switch.errors import BenchError
-from experiments.validate.control.measure import LIST_S, Bench, entries_told
+from experiments.validate.control.measure import LIST_S, Bench, median_entries
 
 LOOK_MS = 5.0
 """First and last entry are seen in any order within a look, which a busy machine makes longer."""
@@ -34,7 +34,9 @@ def test_packets_pass_a_switch_that_rested(tmp_path: Path) -> None:
 
 def test_an_entry_that_does_not_come_once_is_a_late_one() -> None:
     in_time, late = "[2, 0.02, 0.03]", "[2, null, null]"
-    (told,) = entries_told([late, in_time, in_time], (2,))
-    assert (told.first_ms, told.last_ms) == pytest.approx((1000 * (0.02 - LIST_S), 1000 * (0.03 - LIST_S)))
+    (medians,) = median_entries([late, in_time, in_time], (2,))
+    assert (medians.first_ms, medians.last_ms) == pytest.approx(
+        (1000 * (0.02 - LIST_S), 1000 * (0.03 - LIST_S))
+    )
     with pytest.raises(BenchError, match="half of the entries did not come"):
-        entries_told([late, in_time, late], (2,))
+        median_entries([late, in_time, late], (2,))

@@ -17,7 +17,7 @@ LEGEND = (
 )
 
 
-class Story(Policy):
+class BlockHistory(Policy):
     """A policy in front of `reuse` that passes every event on and notes what happens to one block."""
 
     name = "reuse"
@@ -49,8 +49,8 @@ class Story(Policy):
         if is_ours:
             self._tenant = event.tenant
         decisions = self._policy.miss(event)
-        told = self._follow(event, decisions)
-        if is_ours and not told:
+        concerned = self._follow(event, decisions)
+        if is_ours and not concerned:
             self._note(event, "asked for, in the pool by then" if event.key in self else self._refused())
         return decisions
 
@@ -83,12 +83,12 @@ class Story(Policy):
         An eviction makes room for the next admission, or for a block that was found.
         """
         leaving: list[Decision] = []
-        told = False
+        concerned = False
         for decision in decisions:
             if isinstance(decision, Evict):
                 leaving.append(decision)
                 continue
-            told |= self._entered(event, decision.key, leaving)
+            concerned |= self._entered(event, decision.key, leaving)
             leaving = []
         if any(decision.key == self._key for decision in leaving):
             found = isinstance(event, Found) and event.key != self._key
@@ -96,17 +96,17 @@ class Story(Policy):
                 f"for {self._brackets(event.key)}, which the pool holds after all" if found else "for nothing"
             )
             self._note(event, f"evicted {self._value()} {cause}")
-            told = True
-        return told
+            concerned = True
+        return concerned
 
-    def _entered(self, event: Miss | Found, newcomer: Key, leaving: Sequence[Decision]) -> bool:
-        if newcomer == self._key:
+    def _entered(self, event: Miss | Found, admitted: Key, leaving: Sequence[Decision]) -> bool:
+        if admitted == self._key:
             what = "asked for" if event.key == self._key else f"{name_of(event.key)} behind it was asked for"
             instead = _instead(self._named(leaving)) or ": there was room"
             self._note(event, f"{what}, admitted {self._value()}{instead}")
             return True
         if any(decision.key == self._key for decision in leaving):
-            self._note(event, f"evicted {self._value()} for {self._brackets(newcomer)}{self._by_tenant()}")
+            self._note(event, f"evicted {self._value()} for {self._brackets(admitted)}{self._by_tenant()}")
             return True
         return False
 

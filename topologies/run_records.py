@@ -19,14 +19,14 @@ KILL_TIMEOUT_S = 5.0
 RUN_DIRECTORY = Path("/run/weir")
 
 
-class Remains:
+class RunRecord:
     """Record of one network; it is removed when the network is gone."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.path = RUN_DIRECTORY / str(os.getpid()) / directory.name
 
-    def __enter__(self) -> Remains:
+    def __enter__(self) -> RunRecord:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(f"directory {self.directory}\n")
         self.add_process(os.getpid())

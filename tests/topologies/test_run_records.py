@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from topologies import remains
+from topologies import run_records
 
 
 @pytest.fixture
 def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(remains, "RUN_DIRECTORY", tmp_path / "run")
+    monkeypatch.setattr(run_records, "RUN_DIRECTORY", tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -37,9 +37,9 @@ def test_processes_and_files_of_a_dead_owner_are_removed(
     run_directory: Path, tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     record = left_behind(
-        run_directory, tmp_path / "work", "1 0", sleeper.pid, remains.start_time(sleeper.pid)
+        run_directory, tmp_path / "work", "1 0", sleeper.pid, run_records.start_time(sleeper.pid)
     )
-    assert remains.clean(run_directory) == 1
+    assert run_records.clean(run_directory) == 1
     assert not psutil.pid_exists(sleeper.pid)
     assert not record.exists()
     assert not (tmp_path / "work").exists()
@@ -49,20 +49,20 @@ def test_a_process_that_got_the_pid_later_is_spared(
     run_directory: Path, tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     left_behind(run_directory, tmp_path / "work", "1 0", sleeper.pid, "12")
-    assert remains.clean(run_directory) == 1
+    assert run_records.clean(run_directory) == 1
     assert sleeper.poll() is None
 
 
 def test_a_running_network_is_left_alone(
     run_directory: Path, tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    with remains.Remains(tmp_path) as mine:
+    with run_records.RunRecord(tmp_path) as mine:
         mine.add_process(sleeper.pid)
-        assert remains.clean(run_directory) == 0
+        assert run_records.clean(run_directory) == 0
         assert sleeper.poll() is None
-        assert remains.running(run_directory) == [tmp_path]
+        assert run_records.running(run_directory) == [tmp_path]
         assert str(os.getpid()) in str(mine.path)
-    assert remains.running(run_directory) == []
+    assert run_records.running(run_directory) == []
 
 
 def test_networks_that_go_while_we_look_are_passed_over(
@@ -83,13 +83,13 @@ def test_networks_that_go_while_we_look_are_passed_over(
         return iter(found)
 
     monkeypatch.setattr(Path, "iterdir", vanishing)
-    assert remains.clean(run_directory) == 0
-    assert remains.running(run_directory) == []
+    assert run_records.clean(run_directory) == 0
+    assert run_records.running(run_directory) == []
 
 
 def test_a_record_that_is_just_being_written_is_passed_over(run_directory: Path) -> None:
     record = run_directory / "7" / "new"
     record.parent.mkdir(parents=True)
     record.write_text("directory /tmp/new\n")
-    assert remains.clean(run_directory) == 0
+    assert run_records.clean(run_directory) == 0
     assert record.exists()
