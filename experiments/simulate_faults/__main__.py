@@ -115,7 +115,7 @@ def _run_seed(seed: int, options: SimulateFaultsOptions, artifacts: Artifacts) -
 
 
 def _jobs(options: SimulateFaultsOptions) -> list[int | Plan]:
-    """Seeds, or a plan."""
+    """Return the seeds, or a plan."""
     if options.plan is not None:
         return [plans.read(options.plan)]
     return (

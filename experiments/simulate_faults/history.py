@@ -59,7 +59,7 @@ class History:
         """All contents that were ever offered, and by which operation."""
 
     def violation(self, kind: str, text: str) -> None:
-        """Something was promised and not kept; `kind` is one of KINDS."""
+        """Record something that was promised and not kept; `kind` is one of KINDS."""
         self.outcomes["violations"] += 1
         self.outcomes[kind] += 1
         if len(self.violations) < MAX_VIOLATIONS:
@@ -83,9 +83,12 @@ class History:
         now_s: float,
         is_found: bool,
     ) -> None:
-        """A write was said to be done; a durable one is on as many disks as were asked for, synced: unless a
-        deletion of the block may take effect meanwhile or later. `is_found`: whether all others find it from
-        now on, as nobody goes by a later list than the writer."""
+        """Note that a write was acknowledged.
+
+        A durable one is on as many disks as were asked for, synced, unless a deletion of the block may take
+        effect meanwhile or later. `is_found`: whether all others find it from now on, as nobody goes by a
+        later list than the writer.
+        """
         self.outcomes["written"] += 1
         self._acknowledged_s[place][content] = now_s
         if not operation.durable or any(one.done_s > began_s for one in self._deletions[place]):
@@ -110,8 +113,11 @@ class History:
         return deletion
 
     def deleted(self, deletion: Deletion, now_s: float, left: Iterable[bytes] = ()) -> None:
-        """It was said to be gone: none of what was stored before it began is read by who asks from now on,
-        but for what is left at storage nodes that are down."""
+        """Note that a deletion was acknowledged.
+
+        None of what was stored before it began is read by a read that begins from now on, but for what is
+        left at storage nodes that are down.
+        """
         self.outcomes["deleted"] += 1
         deletion.done_s, deletion.left = now_s, frozenset(left)
 
@@ -133,8 +139,11 @@ class History:
         *,
         is_cut_off: Callable[[], bool],
     ) -> None:
-        """A block was read, which was asked for at `asked_s`. `is_cut_off` is asked about a deleted one: it
-        says whether who reads and who gives it may both not have heard of the deletion."""
+        """Check a block that was read, and asked for at `asked_s`.
+
+        `is_cut_off` is asked about a deleted one: it says whether the reader and the giver may both not have
+        heard of the deletion.
+        """
         self.outcomes["read"] += 1
         if self.is_deleted(place, content, asked_s):
             if is_cut_off():
@@ -152,8 +161,10 @@ class History:
         began_s: float,
         now_s: float,
     ) -> None:
-        """There is no such block, a read was told that began at `began_s`. Of a chain that may be an answer
-        to what was asked before."""
+        """Check that a read, which began at `began_s`, may have been told that there is no such block.
+
+        Of a chain, that may be an answer to what was asked before.
+        """
         self.outcomes["not_found"] += 1
         if durable_since_s is None or durable_since_s >= began_s:
             return

@@ -164,7 +164,7 @@ class LendingPlayer(Player):
                         self.history.violation(UNREADABLE, f"is held, and can't be read in the end: {error}")
 
     def _fault_named(self, fault: Fault) -> Callable[[Fault], None]:
-        """The index stops where a storage node would be struck."""
+        """Return the method that carries out a fault; in place of a storage node, the index stops."""
         if fault.kind in (*STORE_FAULTS, "slow_disk"):
             return self._stop_index
         return super()._fault_named(fault)

@@ -80,7 +80,7 @@ class Network:
     def __init__(
         self, seed: int, fabric: Fabric, delivered: Callable[[bytes], None] = lambda frame: None
     ) -> None:
-        """`delivered` hears of each frame that reaches a host."""
+        """Make a network; `delivered` hears of each frame that reaches a host."""
         self.rates = Rates()
         self.frames = 0
         self.switches: dict[str, SimulatedSwitch] = {}
@@ -142,7 +142,7 @@ class Network:
             arrive(frames)
             return
         loop = asyncio.get_running_loop()
-        for frame, delay_s in self._suffer(frames, lose):
+        for frame, delay_s in self._damaged(frames, lose):
             if delay_s or slow_s:
                 loop.call_later(delay_s + slow_s, arrive, [frame])
             else:
@@ -163,7 +163,7 @@ class Network:
         whole = memoryview(frame) if self._views else frame
         return whole[_PAYLOAD_AT : _PAYLOAD_AT + length]
 
-    def _suffer(self, frames: Sequence[bytes], lose: float) -> list[tuple[bytes, float]]:
+    def _damaged(self, frames: Sequence[bytes], lose: float) -> list[tuple[bytes, float]]:
         """Return what is left of these frames on a link that loses such a share of its own, and how much
         later each comes."""
         rng, rates = self._random, self.rates
@@ -172,12 +172,12 @@ class Network:
             for _ in range(2 if rng.random() < rates.duplicate else 1):
                 if rng.random() < rates.lose or (lose and rng.random() < lose):
                     continue
-                suffering: bytes | None = self._flip(frame) if rng.random() < rates.flip else frame
-                if suffering is not None:
+                damaged: bytes | None = self._flip(frame) if rng.random() < rates.flip else frame
+                if damaged is not None:
                     late_s = rng.uniform(0, LATE_S) if rng.random() < rates.reorder else 0.0
                     if rates.late and rng.random() < rates.late:
                         late_s = rng.uniform(0, VERY_LATE_S)
-                    left.append((suffering, 0.0 if _answers_any_number(frame) else late_s))
+                    left.append((damaged, 0.0 if _answers_any_number(frame) else late_s))
         return left
 
     def _flip(self, frame: bytes) -> bytes | None:

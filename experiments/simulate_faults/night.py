@@ -61,7 +61,7 @@ class Night:
             file.write("\n" + json.dumps(asdict(played)))  # the line before may have been cut off
 
     def summary(self) -> dict[str, object]:
-        """Operations, faults, and what was broken, by kind."""
+        """Return operations, faults, and what was broken, by kind."""
         total: Counter[str] = Counter()
         for one in self.played:
             total.update(one.outcome.counts)

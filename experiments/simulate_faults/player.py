@@ -64,7 +64,7 @@ class Player:
         world = self._world = self._make_world()
         self._begin_next(iter(self._plan.operations))
         for fault in self._plan.faults:
-            self._loop.call_at(fault.at_s, self._befall, fault)
+            self._loop.call_at(fault.at_s, self._begin_fault, fault)
         ends_s = [fault.at_s + fault.for_s for fault in self._plan.faults]
         ends_s += [operation.at_s for operation in self._plan.operations]
         await asyncio.sleep(max(ends_s, default=0.0) + 0.001)
@@ -191,7 +191,7 @@ class Player:
         self.history.deleted(attempt, at_s, left - found)
 
     def _down(self, client: Client) -> set[str]:
-        """The storage nodes that are down by a client's list."""
+        """Return the storage nodes that are down by a client's list."""
         return {store.address for store in self._world.stores if client.members.is_down(store.address)}
 
     async def _write(self, operation: Operation) -> None:
@@ -208,7 +208,7 @@ class Player:
         self.history.acknowledged(operation, place, content, disks, began_s, self._loop.time(), is_found)
 
     def _block(self, node: int, number: int) -> tuple[Place, BlockRef]:
-        """A key of a node's tenant, at its place in its chain."""
+        """Return a key of a node's tenant, at its place in its chain."""
         tenant = self._world.tenant(node)
         seal = self._world.seals[tenant]
         key, depth = seal.key(number.to_bytes(8, "big")), number % CHAIN_BLOCKS
@@ -251,7 +251,7 @@ class Player:
 
     # What goes wrong.
 
-    def _befall(self, fault: Fault) -> None:
+    def _begin_fault(self, fault: Fault) -> None:
         self.history.outcomes["faults"] += 1
         self.trace.update(f"{fault.kind} {fault.targets}\n".encode())
         self._fault_named(fault)(fault)
@@ -342,7 +342,7 @@ class Player:
         self._later(fault, self._start_controller)
 
     def _second_controller(self, fault: Fault) -> None:
-        """It takes over; then one of the two is killed."""
+        """Start a second controller, which takes over; then one of the two is killed."""
         controllers = self._world.controllers
         second = controllers.start()
         victim = second if fault.amount > 1 else controllers.alive[0]

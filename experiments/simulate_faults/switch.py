@@ -48,7 +48,8 @@ class _Plane(Switch):
         self.left += self.take(CPU_PORT, [data])
 
     def take(self, port: int, frames: Iterable[bytes]) -> list[Output]:
-        """Frames that came in together; what leaves because of them. Their events wait for `wait_events`."""
+        """Take frames that came in together; return what leaves because of them. Their events wait for
+        `wait_events`."""
         self.look_at_clock()
         for frame in frames:
             self.handle.call("inject", port, frame, len(frame), NOW)
@@ -70,13 +71,13 @@ class SimulatedSwitch:
         self.arbitration = Arbitration(device_id)
 
     def receive(self, port: int, frames: Iterable[bytes]) -> None:
-        """Frames came in at a port; a switch without a program drops them."""
+        """Take frames that came in at a port; a switch without a program drops them."""
         if self.plane is None or not self.up:
             return
         self._emit(self.plane.take(port, frames))
 
     def attach(self, stream: Stream, client: InProcessClient) -> None:
-        """A controller's session begins."""
+        """Begin a controller's session."""
         self._clients[stream] = client
 
     def detach(self, stream: Stream) -> None:
@@ -85,7 +86,7 @@ class SimulatedSwitch:
             self.arbitration.leave(stream)
 
     def stop(self) -> None:
-        """The switch is killed, and with it all sessions."""
+        """Kill the switch, and with it all sessions."""
         self.up = False
         self.remove()
         clients, self._clients = self._clients, {}

@@ -59,6 +59,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtual(main: Coroutine[Any, Any, Result]) -> Result:
-    """asyncio.run with virtual time."""
+    """Run a coroutine as asyncio.run does, in virtual time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
