@@ -176,9 +176,11 @@ class Tombstones:
         """Note that some deletions of a block, or of a tenant, from before this time are not known here."""
         known = self._complete_since_s.setdefault(place.tenant, {})
         known[place.key] = max(since_s, known.get(place.key, since_s))
-        if len(known) > 1 + min(MAX_FORGOTTEN, MAX_FORGOTTEN_OF_ALL // len(self._complete_since_s)):
+        most = 1 + min(MAX_FORGOTTEN, MAX_FORGOTTEN_OF_ALL // len(self._complete_since_s))
+        while len(known) > most:  # by many where there are more tenants than before
             first = next(key for key in known if key != WHOLE_TENANT)
-            self.incomplete(Place(place.tenant, WHOLE_TENANT), known.pop(first))
+            since_s = known.pop(first)
+            known[WHOLE_TENANT] = max(since_s, known.get(WHOLE_TENANT, since_s))
 
     def assume_bounded(self) -> None:
         """Say of tenants and blocks that have as many as they may that older ones may have been forgotten.

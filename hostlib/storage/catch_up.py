@@ -118,6 +118,9 @@ class Shelf(Protocol):
     def keep(self, entry: Entry, block: Block) -> None:
         """Take a copy of a block that is lacking."""
 
+    def make_safe(self, place: Place) -> None:
+        """Have a block on disk that is here, too, as its PUT may be durable at who stood in for this node."""
+
     def has_room(self) -> bool:
         """Return whether more may come now."""
 
@@ -273,11 +276,13 @@ class CatchUp:
             self.stats.listed += len(entries)
             patience.earned(len(entries) - len(lacking))
             of_home: list[Entry] = []
-            for entry in lacking:
-                if members.is_home(peer.number, entry.place.key):
+            for entry in entries:
+                if not members.is_home(peer.number, entry.place.key):
+                    self._shelf.make_safe(entry.place)
+                    others += [entry._replace(fresh=True)] if entry in lacking else []
+                elif entry in lacking:
                     of_home.append(entry)
-                else:
-                    others.append(entry._replace(fresh=True))
+            await self._room()
             if len(others) > MAX_STRANGERS_ENTRIES:
                 del others[MAX_STRANGERS_ENTRIES:]
                 complete = False
@@ -345,9 +350,13 @@ class CatchUp:
             done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
             self.stats.failed += done.count(False)
             complete = complete and all(done)
-            while not self._shelf.has_room():
-                await asyncio.sleep(ROOM_LOOK_S)
+            await self._room()
         return complete
+
+    async def _room(self) -> None:
+        """Wait until the disk has room for more."""
+        while not self._shelf.has_room():
+            await asyncio.sleep(ROOM_LOOK_S)
 
     async def _gives_nothing(self, peer: str, entry: Entry) -> bool:
         """Return whether a peer that was busy does not know what was deleted.

@@ -3,7 +3,8 @@
 A tenant says how long a write of a block lives by a hint with the proof that deletes the write. At the end
 each home forgets the block, tells all other storage nodes to do so, which may have copied it meanwhile, and
 the controller, who has the switches forget it. Who is down then learns of the deletion when it returns. Pools
-learn of it from the controller alone: one that did not answer is told again when it sends a new list.
+learn of it from the controller alone: one that did not answer is told again when it sends a new list, and
+now and then. It does not answer while a switch does not, for which it sends no new list.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ TELL_AT_ONCE: Final = 1024
 TELL_PAUSE_S: Final = 0.01
 TELL_S: Final = 10.0
 """Seconds for which others are told of a deletion until they answer."""
+AGAIN_S: Final = 60.0
+"""Seconds after which a controller that did not answer is told again."""
+AGAIN: Final = 1024
+"""Most deletions of which it is told again then."""
 MAX_TOLD: Final = 4096
 """Deletions that others are being told of; more wait for their turn."""
 
@@ -75,6 +80,8 @@ class Expiry:
         self._unheard: list[Lifetime] = []
         """Those that ended here, and of which the controller has not heard, as it did not answer."""
         self._timer: asyncio.TimerHandle | None = None
+        self._again: asyncio.TimerHandle | None = None
+        """Tells the controller again."""
         self._teller: asyncio.Task[None] | None = None
         self._reads: set[asyncio.Task[None]] = set()
         self.ended = 0
@@ -128,8 +135,9 @@ class Expiry:
 
     def close(self) -> None:
         """End nothing any more."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._again):
+            if timer is not None:
+                timer.cancel()
         for task in (self._teller, *self._reads):
             if task is not None:
                 task.cancel()
@@ -176,17 +184,26 @@ class Expiry:
         if self._teller is None:
             self._teller = asyncio.ensure_future(self._tell())
 
-    def _tell_again(self) -> None:
-        """A new list came: the controller hears this node again, or is another one."""
+    def _tell_again(self, count: int = MAX_LIFETIMES) -> None:
+        """Tell the controller of as many that it has not heard of: it sent a new list, or time has passed."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
         if self._unheard:
-            self._untold.extend(self._unheard)
-            self._unheard.clear()
+            self._untold.extend(self._unheard[:count])
+            del self._unheard[:count]
             self._start_telling()
+            self._set_again()
+
+    def _set_again(self) -> None:
+        if self._unheard and self._again is None:
+            self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._tell_again, AGAIN)
 
     def _give_up(self, telling: _Telling) -> None:
         """Others were told for long enough."""
         if self._controller in telling.untold and len(self._unheard) < MAX_LIFETIMES:
             self._unheard.append(telling.lifetime)
+            self._set_again()
         else:
             self._forget(telling.lifetime.stone)
 

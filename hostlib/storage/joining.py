@@ -208,7 +208,11 @@ class Joining:
             self._store.put(place, block, durable)
         self._fresh.pop(place, None)
         self.missed.unsure.discard(place)
-        if durable:
+        self.make_safe(place)
+
+    def make_safe(self, place: Place) -> None:
+        """See `Shelf`."""
+        if self._store.has_disk and place in self._store and not self._store.is_safe(place):
             self._unwritten += 1
             self._store.when_safe(place, self._on_written)
 

@@ -250,8 +250,10 @@ class SsdTier:
         self._commit.delete(name)
 
     def flush(self) -> None:
-        """Write what waits, blocking; DiskError if that can't be."""
-        self._stop_leaving()
+        """Make room, and write what waits, blocking; DiskError if that can't be."""
+        while self._leaving is not None:
+            self._leaving.cancel()
+            self._go_on()
         self._commit.flush()
 
     def abandon(self) -> None:

@@ -17,6 +17,8 @@ from hostlib.protocol.content import derivation
 from hostlib.protocol.errors import DiskError, MalformedError
 from hostlib.protocol.tombstones import (
     ALIVE,
+    MAX_FORGOTTEN,
+    MAX_FORGOTTEN_OF_ALL,
     MAX_OF_BLOCK,
     MAX_OF_TENANT,
     NOTE,
@@ -281,6 +283,20 @@ def test_blocks_that_a_storage_node_says_were_deleted_too_often_are_bounded(
         stones.incomplete(stone(number, number % tenants).place, clock.now_s)
     assert len(list(stones.records())) <= 20 + 40 + 2 * tenants
     assert all(stones.complete_since_s(stone(0, tenant).place) == clock.now_s for tenant in range(tenants))
+
+
+def test_where_tenants_are_many_a_tenant_keeps_fewer_of_its_blocks_that_were_deleted_too_often() -> None:
+    """Its earlier ones were given up by a recursion that was too deep for Python."""
+    clock = Clock()
+    stones = Tombstones(clock)
+    places = [stone(number, 1).place for number in range(MAX_FORGOTTEN + 1)]
+    for number, place in enumerate(places[:-1]):
+        stones.incomplete(place, clock.now_s - number)
+    for tenant in range(2, 3000):
+        stones.incomplete(Place(tenant, WHOLE_TENANT), clock.now_s)
+    stones.incomplete(places[-1], clock.now_s - 2000)
+    assert sum(place.tenant == 1 for place, _ in stones.records()) == 1 + MAX_FORGOTTEN_OF_ALL // 2999
+    assert stones.complete_since_s(places[0]) == clock.now_s
 
 
 @in_virtual_time

@@ -118,6 +118,35 @@ async def test_who_returns_while_the_one_that_stood_in_is_down_waits_for_that() 
     assert home in world.holders(number)
 
 
+@pytest.mark.parametrize("comes_while_joining", [False, True])
+@in_virtual_time
+async def test_who_returns_has_on_disk_what_it_holds_in_memory_and_others_were_given_meanwhile(
+    comes_while_joining: bool,
+) -> None:
+    """Else a durable block was lost with the home's memory, when it had left the one that stood in."""
+    world = World(controller="10.255.255.254")
+    home = world.members.nodes[0].address
+    number = next(n for n in range(99) if world.members.order(key(n))[0].address == home)
+    if not comes_while_joining:
+        await world.client.put(ref(number), content(number))
+    world.network.dead.add(home)
+    world.announce(DOWN, UP, UP)
+    await world.client.put(ref(number), content(number), durable=True)
+    (standin,) = set(world.holders(number)) - {home}
+    world.network.dead.discard(home)
+    world.announce(JOINING, UP, UP)
+    if comes_while_joining:
+        await world.client.put(ref(number), content(number))
+    await until(lambda: world.nodes[home].joining.caught_up)
+    world.announce(UP, UP, UP)
+    world.stores[standin].drop(place(key(number)))
+    await asyncio.sleep(2 * SETTLED_S)
+    world.kill(home)
+    world.restart(home).start()
+    world.announce(JOINING, UP, UP)
+    assert (await world.client.get(ref(number))).content == content(number)
+
+
 @in_virtual_time
 async def test_who_returns_waits_for_one_that_falls_while_it_copies() -> None:
     world = World(controller="10.255.255.254")

@@ -432,6 +432,22 @@ async def test_a_clean_stop_puts_dram_on_disk() -> None:
 
 
 @in_virtual_time
+async def test_a_clean_stop_leaves_no_more_on_the_disk_than_its_tier_has() -> None:
+    """DRAM of large blocks came on top of a full SSD of short ones, and the disk took nothing."""
+    tier_bytes = 20_000 * LEAST_BYTES
+    disk = SimulatedDisk(2 * tier_bytes)
+    tier = SsdTier(disk, tier_bytes, run=commit_in_virtual_time)
+    store = BlockStore(4 * tier_bytes, tier, derivation(SEAL))
+    tier.preload((Place(1, key(number)), Derived(LEAST_BYTES)) for number in range(20_000))
+    large = [Place(2, key(number)) for number in range(6)]
+    for where in large:
+        store.put(where, Block(WRITE, bytes(tier_bytes // 2), bytes(wire.TAG_BYTES)), durable=False)
+    store.flush()
+    disk.power_cut(keep=False)
+    assert [name for name, _ in disk.scan()] == sorted(where.name() for where in large[-2:])
+
+
+@in_virtual_time
 async def test_what_is_read_ahead_is_counted_once_as_used_or_as_unused() -> None:
     store = make_store(SimulatedDisk(), dram=4, ssd=4)
     one = place(key(1))
