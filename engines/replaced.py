@@ -43,10 +43,14 @@ def _is_class_of(value: Any, module: str) -> bool:
 
 def _origin(code: Any) -> str | None:
     """Return the module that defines a class, function or method; None for others, or if Python made it."""
-    if isinstance(code, type):
-        return code.__module__ if code.__module__ in sys.modules else None
-    module = getattr(_function(code), "__globals__", {}).get("__name__")
-    return str(module) if module in sys.modules else None
+    function = _function(code)
+    module = (
+        code.__module__ if isinstance(code, type) else getattr(function, "__globals__", {}).get("__name__")
+    )
+    if module not in sys.modules:
+        return None
+    started = getattr(sys.modules[module], "__spec__", None)  # its own name, if it was started by that (-m)
+    return str(started.name if module in PROGRAMS and started is not None else module)
 
 
 def _function(code: Any) -> FunctionType | None:
@@ -57,7 +61,7 @@ def _function(code: Any) -> FunctionType | None:
 
 
 def _is_installed(module: str) -> bool:
-    file = getattr(sys.modules[module], "__file__", None) or ""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
     return module not in PROGRAMS and (_is_pythons(module) or bool(INSTALLED & set(PurePath(file).parts)))
 
 
