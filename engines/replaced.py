@@ -24,7 +24,8 @@ def replaced_functions(modules: Iterable[str], is_known: Callable[[str], bool]) 
     a class also one of a package that is not known. Wrappers count as what they are, not as what they wrap.
     """
     for name in modules:
-        for attribute, value in list(vars(sys.modules[name]).items()):
+        module = sys.modules.get(name)
+        for attribute, value in [] if module is None else list(vars(module).items()):
             origin = _origin(value)
             if origin is not None and not _is_installed(origin):
                 yield f"{name}.{attribute}", origin

@@ -143,7 +143,7 @@ def _name(pool: Any, is_from_the_start: bool) -> str:
 def _replaced() -> Iterator[tuple[str, str]]:
     """Yield functions of other code that stand in the place of SGLang's, and the modules of that code."""
     known = {*KNOWN_CODE, *plugin_packages(PLUGINS)}
-    modules = [name for name in sys.modules if name.partition(".")[0] == "sglang"]
+    modules = [name for name in list(sys.modules) if name.partition(".")[0] == "sglang"]
     return replaced_functions(modules, lambda module: module.partition(".")[0] in known)
 
 

@@ -103,7 +103,9 @@ def _patches() -> Iterator[tuple[str, str]]:
     """Yield functions of other code that stand in the place of vLLM's, or of transformers' models."""
     packages = ("vllm", "transformers.models")
     modules = [
-        name for name in sys.modules if any(name == one or name.startswith(f"{one}.") for one in packages)
+        name
+        for name in list(sys.modules)
+        if any(name == one or name.startswith(f"{one}.") for one in packages)
     ]
     yield from replaced_functions(modules, is_known)
 

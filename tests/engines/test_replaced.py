@@ -46,11 +46,14 @@ class Mine: ...
 
 
 def found() -> list[tuple[str, str]]:
-    return list(replaced_functions(["an_engine"], lambda module: module == "an_engine"))
+    return list(replaced_functions(["an_engine", "an_engine.of_a_gpu"], lambda module: module == "an_engine"))
 
 
-def test_an_engine_as_it_was_installed_has_none(engine: dict[str, ModuleType]) -> None:
+def test_an_engine_as_it_was_installed_has_none(
+    engine: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
     own, other = engine["an_engine"], engine["another_package"]
+    monkeypatch.setitem(sys.modules, "an_engine.of_a_gpu", None)  # as of what can not be imported
     own.imported, own.Imported, own.path = other.rotate, other.Layer, Path  # type: ignore[attr-defined]
     assert found() == []
 
