@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 from typing import Final
 
 ENVIRONMENT: Final = (
@@ -84,5 +87,36 @@ def _why_nameless(package: metadata.Distribution) -> str:
     except ValueError:
         return f"{name} {version} does not say where it was installed from"
     if isinstance(origin, dict) and "dir_info" not in origin:
-        return ""
+        changed = _changed_file(package)
+        return f"{changed} of {name} {version} has changed since it was installed" if changed else ""
     return f"{name} {version} was installed from a folder, whose code may change without its version"
+
+
+def _changed_file(package: metadata.Distribution) -> str:
+    """Return a source file of a package that is another one than was installed; empty where there is none.
+
+    A file's content is looked at if it is younger than the list that the installer wrote at the end.
+    """
+    files = package.files or []
+    lists = [Path(str(package.locate_file(file))) for file in files if file.name == "RECORD"]
+    listed_ns = min((one.stat().st_mtime_ns for one in lists if one.exists()), default=0)
+    for file in files:
+        if file.suffix != ".py" or file.hash is None:
+            continue
+        path = Path(str(package.locate_file(file)))
+        try:
+            state = path.stat()
+            is_same = state.st_size == file.size and (
+                state.st_mtime_ns <= listed_ns or _digest(path, file.hash.mode) == file.hash.value
+            )
+        except (OSError, ValueError):  # removed from an image to make it smaller, or hashed otherwise
+            continue
+        if not is_same:
+            return str(file)
+    return ""
+
+
+def _digest(path: Path, algorithm: str) -> str:
+    """Return the digest of a file as an installer's list has it."""
+    with path.open("rb") as file:
+        return base64.urlsafe_b64encode(hashlib.file_digest(file, algorithm).digest()).rstrip(b"=").decode()

@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import fields
 from importlib.metadata import version
 from itertools import islice
@@ -150,7 +150,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         future = self._pool.begin_delete([block for _, block in blocks])
         try:
             results = list(zip(blocks, future.result(DELETE_S), strict=True))
-        except TimeoutError:
+        except (TimeoutError, CancelledError):  # the second one if the adapter is closed meanwhile
             future.cancel()
             results = []
         kept = {at for (at, _), one in results if not one}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -16,7 +18,8 @@ import torch
 from engines.identity import in_background, loaded_identity, located, process_start_s
 from engines.model_configuration import ROPES_OF_LENGTH, entries, remote_code, rope_types
 from engines.paths import is_path
-from engines.software import library_environment, plugins, versions, without_name
+from engines.replaced import replaced_functions
+from engines.software import library_environment, plugin_packages, plugins, versions, without_name
 from hostlib.protocol.errors import ConfigError, KeySpaceError
 
 HARMLESS_OPTIONS: Final = (
@@ -46,6 +49,7 @@ OUTSIDE: Final = (
 block is computed several times."""
 NOTED: Final = ("enable_return_indexer_topk", "enable_return_routed_experts")
 """Options by which SGLang returns what it notes of each token while it computes it."""
+OFFLOADS: Final = "disaggregation_decode_enable_offload_kvcache"
 PREFIXES: Final = ("AITER_", "ASCEND_", "SGLANG_", "SGL_", "TRTLLM_")
 """Prefixes of environment variables that decide what SGLang and its kernels compute, beside those that it
 declares."""
@@ -54,7 +58,7 @@ HARMLESS_ENVIRONMENT: Final = (
     "*_TIMEOUT_*", "*_URL", "ASCEND_*_PHY_ID", "MOONCAKE_*", "SGLANG_CACHE_DIR", "SGLANG_*COREDUMP*",
     "SGLANG_CPU_OMP_THREADS_BIND", "SGLANG_DG_CACHE_DIR", "SGLANG_DISAGG*", "SGLANG_ENABLE_METRICS_*",
     "SGLANG_FLASHINFER_WORKSPACE_SIZE", "SGLANG_GRPC_*", "SGLANG_HICACHE_*", "SGLANG_JIT_LOG_LEVEL",
-    "SGLANG_LOG_*", "SGLANG_MOONCAKE_*", "SGLANG_PLUGINS", "SGLANG_PROFILE_*", "SGLANG_RUN_ID",
+    "SGLANG_LOG_*", "SGLANG_MOONCAKE_*", "SGLANG_PROFILE_*", "SGLANG_RUN_ID",
     "SGLANG_TOOL_*", "SGLANG_TORCH_PROFILER_*", "SGLANG_TRACE_*", "SGLANG_ZMQ_*",
 )  # fmt: skip
 """Patterns of those variables that change neither the KV of given tokens nor the order of its bytes."""
@@ -66,6 +70,8 @@ CONFIGURATIONS: Final = ("config.json", "params.json")
 """A model's own configuration; Mistral's models may have the second one, of which SGLang makes the first."""
 PLUGINS: Final = ("sglang.srt.platforms", "sglang.srt.plugins")
 PACKAGES: Final = ("sglang", "torch")
+KNOWN_CODE: Final = ("sglang", "torch", "transformers")
+"""Packages whose code their version names."""
 MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
 """Words in the configuration of models that take images or sounds."""
 POOL_PROPERTIES: Final = (
@@ -87,13 +93,18 @@ def begin_naming(pool: Any) -> Future[str]:
 def check_answers() -> None:
     """Raise ConfigError for options by which SGLang returns what it does not know of loaded tokens.
 
-    It would return what it noted of the tokens that had their places in its memory before.
+    It would return what it noted of the tokens that had their places in its memory before. Also raised for
+    one by which a decode server stores what no other server finds, and it never looks for.
     """
     with suppress(KeySpaceError):  # without its options, pages have no name either
         asked = [name for name in NOTED if _options().get(name)]
         if asked:
             raise ConfigError(
                 f"SGLang notes it while it computes, not of loaded tokens: use {asked[0]} without the pool"
+            )
+        if _options().get(OFFLOADS):
+            raise ConfigError(
+                f"no other server would find what a decode server computes: leave {OFFLOADS} off"
             )
 
 
@@ -110,6 +121,7 @@ def _name(pool: Any, is_from_the_start: bool) -> str:
     if not is_from_the_start:
         raise KeySpaceError("the server's weights may have changed before it got its storage backend")
     doubts = without_name(PACKAGES, PLUGINS)
+    doubts += [f"{what} is code of its own ({module})" for what, module in _replaced()]
     if doubts:
         raise KeySpaceError("; ".join(doubts))
     _check_sources(options, environment)
@@ -126,6 +138,13 @@ def _name(pool: Any, is_from_the_start: bool) -> str:
     counted.pop("speculative_draft_model_path", None)
     said = ["sglang", _software(), environment, weights, _plain(counted), describe(pool)]
     return json.dumps(said, sort_keys=True)
+
+
+def _replaced() -> Iterator[tuple[str, str]]:
+    """Yield functions of other code that stand in the place of SGLang's, and the modules of that code."""
+    known = {*KNOWN_CODE, *plugin_packages(PLUGINS)}
+    modules = [name for name in list(sys.modules) if name.partition(".")[0] == "sglang"]
+    return replaced_functions(modules, lambda module: module.partition(".")[0] in known)
 
 
 def _software() -> list[Any]:
@@ -169,6 +188,10 @@ def _check_sources(options: dict[str, Any], environment: dict[str, str]) -> None
         raise KeySpaceError("the weights are random (load_format dummy)")
     if form not in FROM_FILES:
         raise KeySpaceError(f"weights of load_format {form} are not read from the model's files")
+    if options.get("disaggregation_mode") == "decode":
+        raise KeySpaceError(
+            "another server, whose weights are not known, computes prompts for a decode server"
+        )
     if options.get("enable_lora"):
         raise KeySpaceError("SGLang names adapters otherwise than by their content (enable_lora)")
     for name in OUTSIDE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.model_configuration import ROPES_OF_LENGTH, rope_types
 from engines.numbers import holds_numbers, shortened_products
+from engines.replaced import replaced_functions
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -25,17 +27,20 @@ if TYPE_CHECKING:
 
 KNOWN_CODE = ("torch", "transformers")
 """Packages whose code their version names."""
+PLAIN = (bool, int, float, str, torch.Tensor)
+"""Types of a module's attributes that decide what it computes, beside parameters and code."""
 INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")
-"""Entries of a model's configuration that do not change its KV."""
+"""Entries of a model's configuration, or attributes of it, that do not change its KV."""
 TRIED_TOKENS = 8
 """Number of tokens in each half of the prompts with which a model is tried."""
 
 
 def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpace:
-    """Return the key space of a decoder-only model with its weights and its configuration as they are now.
+    """Return the key space of a decoder-only model as it is now.
 
-    Make another one after changing either. Raises KeySpaceError for a model whose cache does not keep every
-    token, whose KV of a block depends on the tokens behind it, or on more than weights and configuration say.
+    Make another one after changing the model: `store` and `load` refuse one that has changed. Raises
+    KeySpaceError for a model whose cache does not keep every token, whose KV of a block depends on the tokens
+    behind it, or on more than weights, attributes and configuration say.
     """
     config = model.config
     _check_code(model)
@@ -73,13 +78,46 @@ def weights_identity(model: torch.nn.Module) -> str:
     return f"parameters:{content.hexdigest()[:32]}"
 
 
+def _check_unchanged(model: PreTrainedModel, space: KvSpace) -> None:
+    """Raise KeySpaceError if a model is not as it was when its key space was made."""
+    _check_code(model)
+    if _settings(model) != space.settings:
+        raise KeySpaceError(
+            "the model's weights, attributes or configuration are others than when its key space was made: "
+            "make another one (kv_space), and open a pool with it"
+        )
+
+
 def _settings(model: PreTrainedModel) -> str:
-    """Return the digest of what the KV depends on besides the weights."""
+    """Return the digest of what the KV depends on besides the weights, and of sums of these."""
     given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
     said += [transformers.__version__, torch.__version__, model.device.type, _masked_token(model)]
-    said += shortened_products()
+    said += [shortened_products(), list(_attributes(model)), list(_sums(model))]
     return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _attributes(model: torch.nn.Module) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Yield each module's name, class, and the numbers, words and tensors that are no parameters of it."""
+    for name, module in model.named_modules():
+        own = [
+            (field, repr(value.tolist() if isinstance(value, torch.Tensor) else value))
+            for field, value in sorted(vars(module).items())
+            if not field.startswith("_") and field not in INDIFFERENT and isinstance(value, PLAIN)
+        ]
+        yield name, f"{type(module).__module__}.{type(module).__qualname__}", own
+
+
+def _sums(model: torch.nn.Module) -> Iterator[tuple[str, str, list[int], str]]:
+    """Yield the name, type, shape and a digest of sums of each parameter and buffer.
+
+    It takes less time than computing one token, which also reads all weights, so that it can be done often.
+    """
+    for name, tensor in sorted([*model.named_parameters(), *model.named_buffers()]):
+        plain = tensor.detach().contiguous().reshape(tensor.shape or (1,))
+        is_even = (plain.shape[-1] * plain.itemsize) % 8 == (plain.storage_offset() * plain.itemsize) % 8 == 0
+        sums = plain.view(torch.int64 if is_even else torch.uint8).sum(-1)
+        yield name, str(tensor.dtype), list(tensor.shape), sha256(sums.cpu().numpy()).hexdigest()
 
 
 def _check_code(model: PreTrainedModel) -> None:
@@ -99,6 +137,9 @@ def _check_code(model: PreTrainedModel) -> None:
         hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
         if not all(map(_is_known, hooks)) or _has_own_forward(module):
             raise KeySpaceError(f"{name or 'the model'} has a hook, which may change its KV: remove it")
+    modules = {type(module).__module__ for module in model.modules()}
+    for place, origin in replaced_functions(modules, _is_package_known):
+        raise KeySpaceError(f"{place} is replaced by code of {origin}: use the function of transformers")
 
 
 def _check_attention(model: PreTrainedModel) -> None:
@@ -111,7 +152,11 @@ def _check_attention(model: PreTrainedModel) -> None:
 
 def _is_known(code: Any) -> bool:
     """Return whether code is of the known packages, as the hooks by which transformers reads layers."""
-    return str(getattr(code, "__module__", "")).partition(".")[0] in KNOWN_CODE
+    return _is_package_known(str(getattr(code, "__module__", "")))
+
+
+def _is_package_known(module: str) -> bool:
+    return module.partition(".")[0] in KNOWN_CODE
 
 
 def _has_own_forward(module: torch.nn.Module) -> bool:
@@ -206,19 +251,20 @@ def _shape(config: Any) -> tuple[int, int, int]:
     return int(config.num_hidden_layers), int(heads), int(head)
 
 
-def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
+def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache, model: PreTrainedModel) -> int:
     """Offer the whole blocks of a prompt that `cache` holds, up to one that is NaN; how many are held.
 
-    It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
+    `model` has to have computed it from these tokens alone, as its weights are: not under autocast, and
     without a mask or positions of one's own, which it does not say afterwards.
-    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, offloaded,
-    in another type than the model's, with other heads than its configuration says, with layers of different
-    lengths, or with more tokens than are given.
+    Raises KeySpaceError for a model that has changed since its key space was made, under autocast, and for a
+    cache of several sequences, of another kind, offloaded, in another type than the model's, with other heads
+    than its configuration says, with layers of different lengths, or with more tokens than are given.
     """
     size = pool.space.block_tokens
     length = min(len(tokens), cache.get_seq_length())
     if length < size:
         return 0
+    _check_unchanged(model, pool.space)
     _check_computed(cache, pool.space)
     if cache.get_seq_length() > len(tokens):  # transformers adds a prompt to what a cache holds already
         raise KeySpaceError(
@@ -272,7 +318,11 @@ def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tenso
 
 def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> DynamicCache:
     """Return a cache with the longest prefix of a prompt that the pool has; at least one token is left
-    over, and all from the first padding token on."""
+    over, and all from the first padding token on.
+
+    Raises KeySpaceError for a model that has changed since the pool's key space was made.
+    """
+    _check_unchanged(model, pool.space)
     padding = _masked_token(model)
     length = tokens.index(padding) if padding in tokens else len(tokens)
     keys = list(pool.space.block_keys(pool.seal, tokens[: min(length, len(tokens) - 1)]))

@@ -6,11 +6,13 @@ of plugins are named by their versions (`engines.software`); what else is regist
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from engines.replaced import replaced_functions
 from engines.software import plugin_packages
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def own_code(config: VllmConfig) -> list[str]:
 
 
 def _registered(config: VllmConfig) -> Iterator[tuple[str, str]]:
-    for what, module in (*_models(config.model_config), *_replacements(config), *_operations()):
+    for what, module in (*_models(config.model_config), *_replacements(config), *_operations(), *_patches()):
         if not is_known(module):
             yield what, module
 
@@ -95,6 +97,17 @@ def _operations() -> Iterator[tuple[str, str]]:
     for name, operation in getattr(_registry(OPERATIONS), "registry", {}).items():
         for one in operation.impls.values():
             yield f"operation {name}", one.impl_fn.__module__
+
+
+def _patches() -> Iterator[tuple[str, str]]:
+    """Yield functions of other code that stand in the place of vLLM's, or of transformers' models."""
+    packages = ("vllm", "transformers.models")
+    modules = [
+        name
+        for name in list(sys.modules)
+        if any(name == one or name.startswith(f"{one}.") for one in packages)
+    ]
+    yield from replaced_functions(modules, is_known)
 
 
 def _registry(place: tuple[str, str]) -> Any:

@@ -40,10 +40,10 @@ class Node:
     def __init__(self, config: dict[str, Any]) -> None:
         from vllm import LLM
         from vllm.config import KVTransferConfig
-        from vllm.triton_utils import dispatcher
 
-        dispatcher.vars = _vars
+        from engines.conformance.engine_process import allow_wrapped_objects
 
+        allow_wrapped_objects()
         transfer = config.get("transfer")
         options = {"kv_transfer_config": KVTransferConfig(**transfer)} if transfer else {}
         self.llm = LLM(
@@ -113,16 +113,6 @@ class Node:
     def close(self) -> None:
         """End the engine, its connector included."""
         self.llm.llm_engine.engine_core.shutdown()
-
-
-def _vars(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object, or none if it wraps another one.
-
-    vLLM looks for kernels of Triton in everything that is imported. LMCache imports llvmlite, whose functions
-    are such wrappers, with the attributes of the wrapped object.
-    """
-    found = vars(value)
-    return found if isinstance(found, dict) else {}
 
 
 def _summary(reply: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,25 @@ def test_a_plugin_is_looked_at_like_an_engine(site: Path) -> None:
     assert plugin_packages(["weir.test_plugins"]) == {"a_plugin"}
     (said,) = without_name([], ["weir.test_plugins"])
     assert said.startswith("a-plugin 1.0 was installed from a folder")
+
+
+@pytest.mark.parametrize("same_length", [False, True])
+def test_a_package_whose_files_were_edited_since_is_said(site: Path, same_length: bool) -> None:
+    """As some programs do to vLLM. Its version is the same."""
+    install(site, "an-engine")
+    source, content = site / "an_engine.py", b"scale = 1"
+    source.write_bytes(content)
+    digest = base64.urlsafe_b64encode(sha256(content).digest()).rstrip(b"=").decode()
+    written = site / "an_engine-1.0.dist-info" / "RECORD"
+    written.write_text(
+        f"an_engine.py,sha256={digest},{len(content)}\ngone.py,sha256={digest},9\n"
+        "an_engine-1.0.dist-info/RECORD,,\n"
+    )
+    assert without_name(["an-engine"], []) == []
+    later_s = written.stat().st_mtime + 9
+    os.utime(source, (later_s, later_s))
+    assert without_name(["an-engine"], []) == []
+    source.write_bytes(b"scale = 2" if same_length else b"scale = 0.5")
+    os.utime(source, (later_s, later_s))
+    (said,) = without_name(["an-engine"], [])
+    assert said == "an_engine.py of an-engine 1.0 has changed since it was installed"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import select
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -424,3 +425,18 @@ def test_a_model_whose_files_change_is_not_kept_or_found_any_more(
         assert not store(adapter, [key, unknown]).is_successful()
     finally:
         adapter.close()
+
+
+def test_an_adapter_that_is_closed_while_it_deletes_ends_no_thread_of_lmcaches(
+    pool_settings: dict[str, object], home: Home
+) -> None:
+    """LMCache's thread that evicts would end with the error, and nothing would be evicted any more."""
+    adapter = WeirL2Adapter({**pool_settings, "silence_s": 30.0})
+    key = tester._create_object_key("a/model", "key")
+    assert store(adapter, [key]).is_successful()
+    home.silence()
+    with ThreadPoolExecutor(1) as evicting:
+        deleted = evicting.submit(adapter.delete, [key])
+        time.sleep(0.5)
+        adapter.close()
+        deleted.result(60)

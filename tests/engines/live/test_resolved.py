@@ -380,6 +380,15 @@ def test_models_loaders_and_operations_of_plugins_are_known_by_their_package(
     assert resolve(plain, cache()).nameless == ()
 
 
+@pytest.mark.parametrize("place", ["LlamaAttention.forward", "LlamaMLP", "get_pp_group"])
+def test_what_a_program_puts_in_the_place_of_vllms_functions_is_said(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    where = f"vllm.model_executor.models.llama.{place}"
+    monkeypatch.setattr(where, Own if place == "LlamaMLP" else own_override)
+    assert resolve(plain, cache()).nameless == (f"{where} is code of its own ({__name__})",)
+
+
 def test_an_operation_of_ones_own_is_said(plain: VllmConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     operations = own_code._registry(own_code.OPERATIONS).registry
     name, operation = next(iter(operations.items()))

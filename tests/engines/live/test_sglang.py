@@ -226,7 +226,7 @@ def test_switches_in_the_environment_count(
     right = name()
     for variable in (
         "SGLANG_AITER_KV_CACHE_LAYOUT", "SGLANG_FP8_IGNORED_LAYERS", "SGLANG_USE_HND_KVCACHE",
-        "SGLANG_OF_A_LATER_VERSION", "USE_TRITON_W8A8_FP8_KERNEL", "NVIDIA_TF32_OVERRIDE",
+        "SGLANG_OF_A_LATER_VERSION", "USE_TRITON_W8A8_FP8_KERNEL", "NVIDIA_TF32_OVERRIDE", "SGLANG_PLUGINS",
     ):  # fmt: skip
         with monkeypatch.context() as changed:
             changed.setenv(variable, "1")
@@ -265,6 +265,14 @@ def test_a_server_of_sources_that_may_change_has_no_name(
 
     monkeypatch.setattr(names, "without_name", lambda *_: ["sglang 0.5 was installed from a folder"])
     with pytest.raises(KeySpaceError, match="installed from a folder"):
+        name()
+
+
+def test_what_a_program_puts_in_the_place_of_sglangs_functions_has_no_name(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hicache_storage, "count_pool_hits", lambda *_: 0)
+    with pytest.raises(KeySpaceError, match="count_pool_hits is code of its own"):
         name()
 
 
@@ -370,6 +378,22 @@ def test_what_sglang_notes_while_it_computes_is_not_had_for_loaded_tokens(
     storage = backend(pool_settings)
     try:
         with pytest.raises(ConfigError, match=f"use {option} without the pool"):
+            storage.register_mem_pool_host(HostPool())
+    finally:
+        storage.close()
+
+
+def test_a_decode_server_shares_nothing_and_does_not_offload(
+    pool_settings: dict[str, object], options: dict[str, object]
+) -> None:
+    """Its prompts' KV comes from another server, and SGLang never looks for what it would offload."""
+    options["disaggregation_mode"] = "decode"
+    with pytest.raises(KeySpaceError, match="another server, whose weights are not known"):
+        name()
+    options["disaggregation_decode_enable_offload_kvcache"] = True
+    storage = backend(pool_settings)
+    try:
+        with pytest.raises(ConfigError, match="leave disaggregation_decode_enable_offload_kvcache off"):
             storage.register_mem_pool_host(HostPool())
     finally:
         storage.close()

@@ -68,7 +68,7 @@ def test_a_cache_from_the_pool_gives_the_same_logits(
         with torch.no_grad():
             kept = DynamicCache(config=config)
             model(tokens[:, : 5 * BLOCK_TOKENS], past_key_values=kept)
-            assert cache.store(pool, tokens[0].tolist(), kept) == 5
+            assert cache.store(pool, tokens[0].tolist(), kept, model) == 5
             expected = model(tokens[:, 5 * BLOCK_TOKENS :], past_key_values=kept).logits
 
             loaded = cache.load(pool, tokens[0].tolist(), model)
@@ -96,7 +96,7 @@ def test_nothing_is_stored_from_a_block_on_that_holds_no_numbers(pool_settings: 
         with torch.no_grad():
             model(tokens, past_key_values=kept)
         kept.layers[1].values[0, 0, 2 * BLOCK_TOKENS + 3, 0] = float("nan")
-        assert cache.store(pool, tokens[0].tolist(), kept) == 2
+        assert cache.store(pool, tokens[0].tolist(), kept, model) == 2
     finally:
         pool.close()
 
@@ -114,7 +114,7 @@ def test_behind_a_padding_token_that_generate_masks_nothing_is_loaded(
     try:
         kept = DynamicCache(config=model.config)
         model.generate(tokens, max_new_tokens=1, past_key_values=kept)
-        assert cache.store(pool, tokens[0].tolist(), kept) == 4
+        assert cache.store(pool, tokens[0].tolist(), kept, model) == 4
 
         loaded = cache.load(pool, tokens[0].tolist(), model)
         assert loaded.get_seq_length() == found * BLOCK_TOKENS
@@ -192,6 +192,94 @@ def test_what_neither_weights_nor_configuration_say_is_refused(
         cache.kv_space(model, "tiny")
 
 
+def train(model: LlamaForCausalLM) -> None:
+    """One step of an optimizer."""
+    model(torch.arange(20)[None], labels=torch.arange(20)[None]).loss.backward()
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+
+def merge(model: LlamaForCausalLM) -> None:
+    """Add an adapter's weights, as peft does."""
+    layer = model.model.layers[0].mlp.down_proj
+    layer.weight.data += torch.ones_like(layer.weight.data) * 0.1
+
+
+def swap_rows(model: LlamaForCausalLM) -> None:
+    weight = model.model.embed_tokens.weight
+    weight.data = weight.data.flip(0)
+
+
+def tie_again(model: LlamaForCausalLM) -> None:
+    model.model.layers[0].mlp.up_proj.weight = model.model.layers[0].mlp.gate_proj.weight
+
+
+def scale_attention(model: LlamaForCausalLM) -> None:
+    model.model.layers[0].self_attn.scaling *= 0.5
+
+
+def act_otherwise(model: LlamaForCausalLM) -> None:
+    model.model.layers[0].mlp.act_fn = torch.nn.ReLU()
+
+
+def scale_positions(model: LlamaForCausalLM) -> None:
+    model.model.rotary_emb.attention_scaling = 2.0
+
+
+CHANGES = [train, merge, swap_rows, tie_again, scale_attention, act_otherwise, scale_positions]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, lambda model: model.to(torch.float16)])
+def test_a_model_that_changes_behind_its_key_space_neither_stores_nor_loads(
+    pool_settings: dict[str, object], change: Callable[[LlamaForCausalLM], object]
+) -> None:
+    """Others would get KV of the new weights under the name of the former ones, and it theirs."""
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval().to(torch.bfloat16)
+    tokens = torch.randint(2, 128, (1, 2 * BLOCK_TOKENS + 1))
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "changing", BLOCK_TOKENS))
+    try:
+        kept = DynamicCache(config=model.config)
+        model.generate(tokens, max_new_tokens=1, past_key_values=kept)
+        assert cache.store(pool, tokens[0].tolist(), kept, model) == 2
+        assert cache.load(pool, tokens[0].tolist(), model).get_seq_length() == 2 * BLOCK_TOKENS
+        change(model)
+        with pytest.raises(KeySpaceError, match="others than when its key space was made"):
+            cache.load(pool, tokens[0].tolist(), model)
+        computed = DynamicCache(config=model.config)
+        with torch.no_grad():
+            model(tokens, past_key_values=computed)
+        with pytest.raises(KeySpaceError, match="others than when its key space was made"):
+            cache.store(pool, tokens[0].tolist(), computed, model)
+    finally:
+        pool.close()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_all_that_a_model_computes_with_counts(change: Callable[[LlamaForCausalLM], object]) -> None:
+    """Also numbers beside parameters, as of an experiment that scales attention, and layers without any."""
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    before = keys(cache.kv_space(model, "tiny"))
+    change(model)
+    assert keys(cache.kv_space(model, "tiny")) != before
+
+
+def attend(*_: object, **__: object) -> None:
+    """Stand in the place of a function of transformers."""
+
+
+@pytest.mark.parametrize(
+    "place", ["LlamaAttention.forward", "LlamaModel.forward", "apply_rotary_pos_emb", "LlamaRMSNorm"]
+)
+def test_a_function_that_a_program_puts_in_the_place_of_transformers_is_refused(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    monkeypatch.setattr(f"transformers.models.llama.modeling_llama.{place}", attend)
+    with pytest.raises(KeySpaceError, match=f"{place} is replaced by code of {__name__}"):
+        cache.kv_space(model, "tiny")
+
+
 @pytest.mark.parametrize("name", ["sdpa", "mine"])
 def test_attention_that_is_registered_under_a_name_is_refused(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -241,7 +329,7 @@ def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
         return computed
 
     def stored(one: DynamicCache) -> int:
-        return cache.store(pool, prompts[0].tolist(), one)
+        return cache.store(pool, prompts[0].tolist(), one, model)
 
     try:
         with pytest.raises(KeySpaceError, match="holds 2 sequences"):
@@ -286,7 +374,7 @@ def test_a_cache_of_a_forward_pass_that_ended_between_two_layers_is_not_stored(
             for place in range(computed, tokens.shape[1]) if goes_on else ():
                 model(tokens[:, place : place + 1], past_key_values=kept)
         with pytest.raises(KeySpaceError, match="layers hold different numbers of tokens"):
-            cache.store(pool, tokens[0].tolist(), kept)
+            cache.store(pool, tokens[0].tolist(), kept, model)
     finally:
         pool.close()
 
@@ -321,7 +409,7 @@ def test_a_cache_that_holds_more_than_the_given_tokens_is_not_stored(
             said = model.generate(prompt, past_key_values=kept, max_new_tokens=2, min_new_tokens=2)
         assert kept.get_seq_length() > said.shape[1]
         with pytest.raises(KeySpaceError, match="holds 81 tokens, and 42 were given"):
-            cache.store(pool, said[0].tolist(), kept)
+            cache.store(pool, said[0].tolist(), kept, model)
     finally:
         pool.close()
 
@@ -478,10 +566,10 @@ def test_a_cache_with_other_heads_than_the_configuration_says_is_not_stored(
     pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "tiny", BLOCK_TOKENS))
     prompt, kept = torch.randint(0, 128, (1, 2 * BLOCK_TOKENS)), DynamicCache(config=latent)
     try:
-        assert cache.store(pool, prompt[0].tolist(), kept) == 0
+        assert cache.store(pool, prompt[0].tolist(), kept, model) == 0
         with torch.no_grad():
             model(prompt, past_key_values=kept)
         with pytest.raises(KeySpaceError, match="not those that the configuration says"):
-            cache.store(pool, prompt[0].tolist(), kept)
+            cache.store(pool, prompt[0].tolist(), kept, model)
     finally:
         pool.close()
