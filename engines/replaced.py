@@ -50,7 +50,12 @@ def _origin(code: Any) -> str | None:
     )
     if module not in sys.modules:
         return None
-    started = getattr(sys.modules[module], "__spec__", None)  # its own name, if it was started by that (-m)
+    return _full_name(module)
+
+
+def _full_name(module: str) -> str:
+    """Return the name of a module, also of the program if that was started by its name (-m)."""
+    started = getattr(sys.modules.get(module), "__spec__", None)
     return str(started.name if module in PROGRAMS and started is not None else module)
 
 
@@ -69,7 +74,8 @@ def _is_installed(module: str) -> bool:
 def _is_pythons(module: str) -> bool:
     """Return whether a module is of Python itself, or of the connectors."""
     package = module.partition(".")[0]
-    return package == OURS or (package in sys.stdlib_module_names and package not in PROGRAMS)
+    is_ours = _full_name(module).partition(".")[0] == OURS
+    return is_ours or (package in sys.stdlib_module_names and package not in PROGRAMS)
 
 
 def _is_maker(module: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -91,3 +92,15 @@ def test_in_a_class_code_of_another_package_is_found_too(engine: dict[str, Modul
 def test_the_connectors_own_listeners_do_not_count(engine: dict[str, ModuleType]) -> None:
     engine["an_engine"].Layer.forward = replaced.replaced_functions
     assert found() == []
+
+
+@pytest.mark.parametrize(("started", "count"), [("engines.program", 0), ("a.program", 1), (None, 1)])
+def test_a_program_of_the_connectors_is_theirs_also_when_it_was_started_by_its_name(
+    engine: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch, started: str | None, count: int
+) -> None:
+    program = ModuleType("__main__")
+    program.__spec__ = None if started is None else ModuleSpec(started, None)
+    exec("def mine(): ...", vars(program))
+    monkeypatch.setitem(sys.modules, "__main__", program)
+    engine["an_engine"].Layer.forward = program.mine
+    assert len(found()) == count
