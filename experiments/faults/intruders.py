@@ -41,8 +41,9 @@ from experiments.faults.load import RIGHT, WRONG
 from experiments.faults.result import reasons
 from experiments.logs import open_network
 from experiments.page import Section, bars, write_report
-from topologies.engines import Embedded
+from topologies.engines import Artifacts, Embedded
 from topologies.machine_check import check_machine
+from topologies.network import Network
 from topologies.registry import make_topology
 
 NODES = 3
@@ -114,7 +115,7 @@ class Result:
             if count
         ]
         if self.is_slower() and self.cpu <= MOST_BUSY:
-            found.append(self._slower())
+            found.append(self.slower())
         if self.growth_bytes > MOST_GROWTH_BYTES:
             found.append(f"memory grew by {self.growth_bytes >> 20} MB")
         if self.broken_off:
@@ -127,6 +128,10 @@ class Result:
         """Return whether more than twice as many operations failed as with the generator's sink."""
         return self.failed > MOST_SLOWER * self.failed_sink
 
+    def is_only_slower(self) -> bool:
+        """Return whether the others' slowness is the only goal that is missed."""
+        return self.missed() == [self.slower()]
+
     def is_slower(self) -> bool:
         """Return whether the others were slower than the goal allows."""
         return self.p99_ms > MOST_SLOWER * self.p99_ms_sink
@@ -138,12 +143,13 @@ class Result:
         """
         found = []
         if self.is_slower() and self.cpu > MOST_BUSY:
-            found.append(f"{self._slower()}: not judged, as the machine was {self.cpu:.0%} busy")
+            found.append(f"{self.slower()}: not judged, as the machine was {self.cpu:.0%} busy")
         if self.failed and not self.fails_more():
             found.append(f"{self.failed} operations failed, and {self.failed_sink} with a sink: not judged")
         return found
 
-    def _slower(self) -> str:
+    def slower(self) -> str:
+        """Return the p99s in words."""
         return f"p99 {self.p99_ms:.0f} ms, with a sink {self.p99_ms_sink:.0f} ms"
 
 
@@ -215,18 +221,30 @@ def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> N
             show(f"attack: {name}")
             insider = name in INSIDER_ATTACKS
             plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=outsider, insider=insider)
-            port = sender(fabric, name)
-            try:
-                with cluster(network, artifacts, plan, name) as running:
-                    intruder = Intruder(running, port)
-                    if options.apart:
-                        _keep_apart(running, intruder)
-                    results.append(attack(running, intruder, name, options))
-            except BROKEN_OFF as error:
-                results.append(broken_off(name, str(error)))
-            network.mininet[port].cmd(f"ip link del {SINK}")
-            verdict = results[-1].missed() or ["in vain"]
-            screen.say(f"{name}: {'; '.join([*verdict, *results[-1].remarks()])}")
+            result = _measure(network, artifacts, plan, name, name, options)
+            if result.is_only_slower():
+                screen.say(f"{name}: {result.slower()}: measured once more, as the machine may be why")
+                result = _measure(network, artifacts, plan, name, f"{name}-again", options)
+            results.append(result)
+            verdict = result.missed() or ["in vain"]
+            screen.say(f"{name}: {'; '.join([*verdict, *result.remarks()])}")
+
+
+def _measure(
+    network: Network, artifacts: Artifacts, plan: Plan, name: str, folder: str, options: IntrudersOptions
+) -> Result:
+    """Run one attack on new processes, with their files in `folder`, and return its result."""
+    port = sender(network.fabric, name)
+    try:
+        with cluster(network, artifacts, plan, folder) as running:
+            intruder = Intruder(running, port)
+            if options.apart:
+                _keep_apart(running, intruder)
+            return attack(running, intruder, name, options)
+    except BROKEN_OFF as error:
+        return broken_off(name, str(error))
+    finally:
+        network.mininet[port].cmd(f"ip link del {SINK}")
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOptions) -> Result:

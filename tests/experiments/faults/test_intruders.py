@@ -17,6 +17,13 @@ def test_who_is_much_slower_under_attack_is_said_so_where_the_machine_kept_up() 
     assert result(p99_ms=19.0).missed() == []
 
 
+def test_what_is_only_slower_is_measured_once_more() -> None:
+    assert result().is_only_slower()
+    assert not result(failed=3).is_only_slower()
+    assert not result(p99_ms=19.0).is_only_slower()
+    assert not result(cpu=0.95).is_only_slower()
+
+
 def test_times_on_a_busy_machine_are_said_and_not_judged() -> None:
     assert result(cpu=0.95).missed() == []
     (remark,) = result(cpu=0.95).remarks()
