@@ -125,7 +125,7 @@ class Engines:
     """One engine without a pool, and two with one: layer by layer, and in the background."""
 
     def __init__(self, folder: Path, tiny: Path, settings: dict[str, object]) -> None:
-        patient = {**settings, "lookup_timeout_s": 5.0, "retry_s": 0.5, "silence_s": 3.0}
+        patient = {**settings, "lookup_timeout_s": 20.0, "retry_s": 0.5, "silence_s": 10.0}
         self.alone = Vllm(folder, "alone", tiny, 200)
         self.layerwise = Vllm(folder, "layerwise", tiny, 20, transfer=transfer(patient))
         self.background = Vllm(
