@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,6 +31,7 @@ from hostlib.protocol.block import (
 from hostlib.protocol.errors import DiskError, TierFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
 from hostlib.storage.commit import CommitOptions, Done, GroupCommit, Runner
+from hostlib.storage.later_turn import LaterTurn
 
 if TYPE_CHECKING:
     from hostlib.storage.disk import Disk
@@ -94,7 +96,7 @@ class SsdTier:
         self._oldest: deque[tuple[Place, _Entry]] = deque()
         """The first of `_entries`, and some that left since. The more have left a dict, the longer it takes
         to find its first."""
-        self._leaving: asyncio.Handle | None = None
+        self._leaving = LaterTurn()
         """Goes on making room."""
         self.notes: dict[bytes, bytes] = {}
         """What the disk had at the start that is no block, by name."""
@@ -251,14 +253,12 @@ class SsdTier:
 
     def flush(self) -> None:
         """Make room, and write what waits, blocking; DiskError if that can't be."""
-        while self._leaving is not None:
-            self._leaving.cancel()
-            self._go_on()
+        self._leaving.finish()
         self._commit.flush()
 
     def abandon(self) -> None:
         """Write nothing any more, and tell nobody: for tests of crashes."""
-        self._stop_leaving()
+        self._leaving.stop()
         self._commit.abandon()
 
     def close(self) -> None:
@@ -332,8 +332,7 @@ class SsdTier:
         left = spared = 0
         while self._bytes + length > self.capacity_bytes:
             if left == LEAVE_AT_ONCE:
-                if self._leaving is None:
-                    self._leaving = asyncio.get_running_loop().call_soon(self._go_on)
+                self._leaving.begin(partial(self._make_room, 0))
                 break
             place = self._next_to_leave()
             if spared < len(self._entries) and self.stays(place):
@@ -344,14 +343,6 @@ class SsdTier:
             self.dropped += 1
             self.drop(place)
         return True
-
-    def _go_on(self) -> None:
-        self._leaving = None
-        self._make_room(0)
-
-    def _stop_leaving(self) -> None:
-        if self._leaving is not None:
-            self._leaving.cancel()
 
     def _next_to_leave(self) -> Place:
         """Return the oldest block."""

@@ -6,9 +6,9 @@ What left DRAM for the SSD can be read while it is being written there.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from hostlib import native
@@ -18,6 +18,7 @@ from hostlib.protocol.content import derived_write
 from hostlib.protocol.errors import DiskError, TierFullError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, Tombstones
 from hostlib.storage.graveyard import Graveyard
+from hostlib.storage.later_turn import LaterTurn
 from hostlib.storage.lifetimes import Lifetime, Lifetimes
 from hostlib.storage.retained import RetainedPlaces
 from hostlib.storage.ssd import LEAVE_AT_ONCE
@@ -75,7 +76,7 @@ class BlockStore:
         """Told of each block that is not retained any more, be it that it left."""
         self._not_asked: set[Place] = set()
         """Blocks in DRAM that were read ahead."""
-        self._leaving: asyncio.Handle | None = None
+        self._leaving = LaterTurn()
         """Goes on making room in DRAM."""
         self._tenant_bytes: Counter[int] = Counter()
         self._shelf = (self._dram, self._not_asked, derive, Place, Block)
@@ -403,13 +404,13 @@ class BlockStore:
 
     def abandon(self) -> None:
         """Put nothing on SSD any more: for tests of crashes."""
-        self._stop_leaving()
+        self._leaving.stop()
         if self._ssd is not None:
             self._ssd.abandon()
 
     def flush(self) -> None:
         """Put all of DRAM on SSD, blocking: for a clean stop. DiskError if that can't be."""
-        self._stop_leaving()
+        self._leaving.stop()
         if self._ssd is not None:
             for place, block in self._dram.items():
                 self._ssd.keep(place, block)
@@ -465,17 +466,8 @@ class BlockStore:
                 left += 1
                 self._demote(first, self._dram.pop(first))
             else:
-                if self._leaving is None:
-                    self._leaving = asyncio.get_running_loop().call_soon(self._go_on, newest)
+                self._leaving.begin(partial(self._make_room, newest))
                 break
-
-    def _go_on(self, newest: Place) -> None:
-        self._leaving = None
-        self._make_room(newest)
-
-    def _stop_leaving(self) -> None:
-        if self._leaving is not None:
-            self._leaving.cancel()
 
     def _demote(self, place: Place, block: Block | Derived) -> None:
         self._dram_used -= _taken(block)
