@@ -17,6 +17,15 @@ INSTALLED: Final = {"dist-packages", "site-packages"}
 """Folders of installed packages, whose functions the engines' modules import or decorate theirs with."""
 
 
+def loaded_modules(*packages: str) -> list[str]:
+    """Return the names of the modules of these packages that are imported by now."""
+    return [
+        name
+        for name in list(sys.modules)
+        if any(name == package or name.startswith(f"{package}.") for package in packages)
+    ]
+
+
 def replaced_functions(modules: Iterable[str], is_known: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
     """Yield each function and class in these modules, and method in theirs, that other code defines.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -18,7 +17,7 @@ import torch
 from engines.identity import in_background, loaded_identity, located, process_start_s
 from engines.model_configuration import ROPES_OF_LENGTH, entries, remote_code, rope_types
 from engines.paths import is_path
-from engines.replaced import replaced_functions
+from engines.replaced import loaded_modules, replaced_functions
 from engines.software import library_environment, plugin_packages, plugins, versions, without_name
 from hostlib.protocol.errors import ConfigError, KeySpaceError
 
@@ -143,8 +142,7 @@ def _name(pool: Any, is_from_the_start: bool) -> str:
 def _replaced() -> Iterator[tuple[str, str]]:
     """Yield functions of other code that stand in the place of SGLang's, and the modules of that code."""
     known = {*KNOWN_CODE, *plugin_packages(PLUGINS)}
-    modules = [name for name in list(sys.modules) if name.partition(".")[0] == "sglang"]
-    return replaced_functions(modules, lambda module: module.partition(".")[0] in known)
+    return replaced_functions(loaded_modules("sglang"), lambda module: module.partition(".")[0] in known)
 
 
 def _software() -> list[Any]:

@@ -6,13 +6,12 @@ of plugins are named by their versions (`engines.software`); what else is regist
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from engines.replaced import replaced_functions
+from engines.replaced import loaded_modules, replaced_functions
 from engines.software import plugin_packages
 
 if TYPE_CHECKING:
@@ -101,13 +100,7 @@ def _operations() -> Iterator[tuple[str, str]]:
 
 def _patches() -> Iterator[tuple[str, str]]:
     """Yield functions of other code that stand in the place of vLLM's, or of transformers' models."""
-    packages = ("vllm", "transformers.models")
-    modules = [
-        name
-        for name in list(sys.modules)
-        if any(name == one or name.startswith(f"{one}.") for one in packages)
-    ]
-    yield from replaced_functions(modules, is_known)
+    yield from replaced_functions(loaded_modules("vllm", "transformers.models"), is_known)
 
 
 def _registry(place: tuple[str, str]) -> Any:

@@ -76,9 +76,9 @@ class Expiry:
         self._telling: dict[tuple[Place, int], _Telling] = {}
         """By place and content id."""
         self._untold: deque[Lifetime] = deque()
-        """Those that ended here, and of which others are to be told."""
+        """Lifetimes that ended here, of which others are to be told."""
         self._unheard: list[Lifetime] = []
-        """Those that ended here, and of which the controller has not heard, as it did not answer."""
+        """Lifetimes that ended here while the controller did not answer, so that it has to be told again."""
         self._timer: asyncio.TimerHandle | None = None
         self._again: asyncio.TimerHandle | None = None
         """Tells the controller again."""

@@ -68,7 +68,7 @@ def test_a_plugin_is_looked_at_like_an_engine(site: Path) -> None:
 
 @pytest.mark.parametrize("same_length", [False, True])
 def test_a_package_whose_files_were_edited_since_is_said(site: Path, same_length: bool) -> None:
-    """As some programs do to vLLM. Its version is the same."""
+    """Some programs edit vLLM so, and its version stays the same."""
     install(site, "an-engine")
     source, content = site / "an_engine.py", b"scale = 1"
     source.write_bytes(content)

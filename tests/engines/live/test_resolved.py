@@ -95,7 +95,7 @@ def digest(config: VllmConfig, kv_cache: KVCacheConfig | None = None) -> str:
 
 
 def test_products_of_shortened_numbers_count(plain: VllmConfig) -> None:
-    """As under TF32: torch shortens float32 numbers before it multiplies them, in the whole process."""
+    """With TF32, torch shortens float32 numbers before it multiplies them, in the whole process."""
     exact = digest(plain)
     try:
         torch.set_float32_matmul_precision("high")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -439,7 +440,7 @@ def test_a_server_finds_what_its_like_has_stored_and_nobody_else(
 
 
 def test_what_sglang_chooses_itself_is_among_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As its attention, which depends on the CPU: SGLang writes it beside what the user said."""
+    """SGLang chooses its attention by the CPU, and writes it beside what the user said."""
     from sglang.srt import runtime_context
 
     from engines.sglang import names
@@ -493,53 +494,56 @@ def server(monkeypatch: pytest.MonkeyPatch) -> ServerInPlace:
     return Server()
 
 
+def attached(pool_settings: dict[str, object]) -> Any:
+    """Return a backend whose pages have a name."""
+    storage = backend(pool_settings)
+    storage.register_mem_pool_host(HostPool())
+    storage._naming.exception(60)
+    return storage
+
+
+@pytest.fixture
+def storage(pool_settings: dict[str, object], server: Any, options: dict[str, object]) -> Iterator[Any]:
+    """Return a backend of the server, attached."""
+    it = attached(pool_settings)
+    yield it
+    it.close()
+
+
 def test_a_server_whose_weights_change_leaves_the_pool_until_its_cache_is_flushed(
-    pool_settings: dict[str, object], server: Any, options: dict[str, object]
+    storage: Any, server: Any
 ) -> None:
     """Clearing the storage is not enough: SGLang may still write pages there that are of former weights."""
-    storage = backend(pool_settings)
-    try:
-        storage.register_mem_pool_host(HostPool())
-        storage._naming.exception(60)
-        page, target = torch.randn(PAGE), torch.zeros(PAGE)
-        assert storage.set("a", page)
-        assert server.update_weights_from_disk("there") == "there"
-        for clears in (False, True):
-            if clears:
-                storage.clear()
-            assert not storage.exists("a")
-            assert storage.get("a", target) is None
-            assert not storage.set("b", page)
-        server.reset()
+    page, target = torch.randn(PAGE), torch.zeros(PAGE)
+    assert storage.set("a", page)
+    assert server.update_weights_from_disk("there") == "there"
+    for clears in (False, True):
+        if clears:
+            storage.clear()
         assert not storage.exists("a")
-        assert not storage.exists("b")
-        assert storage.set("b", page)
-        assert storage.exists("b")
-        server.end_weight_update()
-        assert not storage.exists("b")
-    finally:
-        storage.close()
+        assert storage.get("a", target) is None
+        assert not storage.set("b", page)
+    server.reset()
+    assert not storage.exists("a")
+    assert not storage.exists("b")
+    assert storage.set("b", page)
+    assert storage.exists("b")
+    server.end_weight_update()
+    assert not storage.exists("b")
 
 
 @pytest.mark.parametrize("flushes", [False, True])
 def test_a_backend_that_takes_anothers_place_knows_that_weights_have_changed(
     pool_settings: dict[str, object], server: Any, options: dict[str, object], *, flushes: bool
 ) -> None:
-    """As when SGLang's operator detaches it and attaches it again. The server's options still name it."""
-
-    def attach() -> Any:
-        storage = backend(pool_settings)
-        storage.register_mem_pool_host(HostPool())
-        storage._naming.exception(60)
-        return storage
-
-    before = attach()
+    """An operator of SGLang may detach it and attach it again. The server's options still name it."""
+    before = attached(pool_settings)
     assert before.set("a", torch.randn(PAGE))
     before.close()
     server.update_weights_from_disk("there")
     if flushes:
         server.reset()
-    storage = attach()
+    storage = attached(pool_settings)
     try:
         assert not storage.exists("a")
         assert storage.set("b", torch.randn(PAGE)) == flushes
@@ -551,7 +555,7 @@ def test_a_backend_that_takes_anothers_place_knows_that_weights_have_changed(
 def test_a_backend_of_a_server_that_had_none_waits_for_an_empty_cache(
     pool_settings: dict[str, object], server: Any, options: dict[str, object]
 ) -> None:
-    """What SGLang's cache holds may be of weights that it had before."""
+    """SGLang's cache may hold KV of weights that it had before."""
     options["hicache_storage_backend"] = None
     storage = backend(pool_settings)
     try:
@@ -567,64 +571,42 @@ def test_a_backend_of_a_server_that_had_none_waits_for_an_empty_cache(
     ("tags", "are_other"), [(None, True), ([], True), (["weights"], True), (["kv_cache"], False)]
 )
 def test_weights_whose_memory_was_given_back_are_others(
-    pool_settings: dict[str, object],
+    storage: Any,
     server: Any,
-    options: dict[str, object],
     tags: list[str] | None,
     *,
     are_other: bool,
 ) -> None:
-    storage = backend(pool_settings)
-    try:
-        storage.register_mem_pool_host(HostPool())
-        storage._naming.exception(60)
-        assert storage.set("a", torch.randn(PAGE))
-        server.resume_memory_occupation(SimpleNamespace(tags=tags))
-        assert storage.exists("a") != are_other
-    finally:
-        storage.close()
+    assert storage.set("a", torch.randn(PAGE))
+    server.resume_memory_occupation(SimpleNamespace(tags=tags))
+    assert storage.exists("a") != are_other
 
 
-def test_a_flush_leaves_what_the_same_weights_have_stored(
-    pool_settings: dict[str, object], server: Any, options: dict[str, object]
-) -> None:
-    storage = backend(pool_settings)
-    try:
-        storage.register_mem_pool_host(HostPool())
-        storage._naming.exception(60)
-        assert storage.set("a", torch.randn(PAGE))
-        server.reset()
-        assert storage.exists("a")
-    finally:
-        storage.close()
+def test_a_flush_leaves_what_the_same_weights_have_stored(storage: Any, server: Any) -> None:
+    assert storage.set("a", torch.randn(PAGE))
+    server.reset()
+    assert storage.exists("a")
 
 
 @pytest.mark.parametrize("flushes", [False, True])
 def test_pages_that_are_on_their_way_while_weights_change_are_not_used(
-    pool_settings: dict[str, object],
+    storage: Any,
     server: Any,
-    options: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
     flushes: bool,
 ) -> None:
-    storage = backend(pool_settings)
-    try:
-        storage.register_mem_pool_host(HostPool())
-        storage._naming.exception(60)
-        assert storage.set("a", torch.randn(PAGE))
-        load = storage._pool.load
+    assert storage.set("a", torch.randn(PAGE))
+    load = storage._pool.load
 
-        def load_slowly(items: Any) -> list[bool]:
-            server.update_weights_from_disk("there")
-            if flushes:
-                server.reset()
-            arrived: list[bool] = load(items)
-            return arrived
+    def load_slowly(items: Any) -> list[bool]:
+        server.update_weights_from_disk("there")
+        if flushes:
+            server.reset()
+        arrived: list[bool] = load(items)
+        return arrived
 
-        monkeypatch.setattr(storage._pool, "load", load_slowly)
-        assert storage.get("a", torch.zeros(PAGE)) is None
-    finally:
-        storage.close()
+    monkeypatch.setattr(storage._pool, "load", load_slowly)
+    assert storage.get("a", torch.zeros(PAGE)) is None
 
 
 def test_a_server_whose_weights_change_unnoticed_shares_with_nobody(

@@ -380,7 +380,7 @@ def test_a_cache_of_a_forward_pass_that_ended_between_two_layers_is_not_stored(
 
 
 def test_products_of_shortened_numbers_have_another_name() -> None:
-    """As under TF32: torch shortens float32 numbers before it multiplies them, in the whole process."""
+    """With TF32, torch shortens float32 numbers before it multiplies them, in the whole process."""
     model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
     plain = keys(cache.kv_space(model, "tiny"))
     try:

@@ -16,7 +16,7 @@ class HalfOpen:
     """One connection. `address` is HOST:PORT."""
 
     def __init__(self, address: str, window: int = 65_535) -> None:
-        """Of an answer, `window` bytes are taken."""
+        """Connect; the server may send `window` bytes of an answer."""
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=60)
         self.socket.sendall(PREFACE + _frame(SETTINGS, 0, 0, struct.pack(">HI", INITIAL_WINDOW_SIZE, window)))
