@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError
@@ -31,12 +32,24 @@ MAX_RUNNING_OF_PEER = 4  # of a connection that no primary uses
 _LOOK_S = 0.5
 
 
+class _Kind(Enum):
+    """Kind of waits that are bounded together."""
+
+    REQUEST = "request"
+    ANSWER = "answer"
+
+    @property
+    def most(self) -> int:
+        """Return the largest number of such waits."""
+        return MAX_WAITING if self is _Kind.REQUEST else MAX_ANSWERED
+
+
 @dataclass(slots=True, eq=False)
 class _Wait:
     context: grpc.ServicerContext
     peer: str
     deadline: float
-    most: int  # of its kind, which it stands for; 0: it does not count
+    kind: _Kind | None  # that it counts as; None: it does not count
     number: int
 
 
@@ -66,23 +79,19 @@ class Calls:
         If too many wait, the connection with most of them loses its oldest. So no client can block others
         with calls that never send a request. Primaries' connections don't count.
         """
-        peer = context.peer()
-        counts = not is_primary or peer in _SHARED_PEERS
-        with self._waiting(context, peer, REQUEST_TIMEOUT_S, MAX_WAITING if counts else 0):
+        with self._waiting(context, REQUEST_TIMEOUT_S, _Kind.REQUEST, is_primary=is_primary):
             yield
 
     @contextmanager
     def for_answer(self, context: grpc.ServicerContext, *, is_primary: bool) -> Iterator[None]:
         """Mark a call as waiting for its client to take the answer, as `for_request` does."""
-        peer = context.peer()
-        counts = not is_primary or peer in _SHARED_PEERS
-        with self._waiting(context, peer, RESPONSE_TIMEOUT_S, MAX_ANSWERED if counts else 0):
+        with self._waiting(context, RESPONSE_TIMEOUT_S, _Kind.ANSWER, is_primary=is_primary):
             yield
 
     @contextmanager
     def for_response(self, context: grpc.ServicerContext) -> Iterator[None]:
         """Mark a stream, of which there are few, as waiting for its client to take a message."""
-        with self._waiting(context, "", RESPONSE_TIMEOUT_S, 0):
+        with self._waiting(context, RESPONSE_TIMEOUT_S, None, is_primary=False):
             yield
 
     @contextmanager
@@ -111,13 +120,16 @@ class Calls:
 
     @contextmanager
     def _waiting(
-        self, context: grpc.ServicerContext, peer: str, timeout_s: float, most: int
+        self, context: grpc.ServicerContext, timeout_s: float, kind: _Kind | None, *, is_primary: bool
     ) -> Iterator[None]:
-        wait = _Wait(context, peer, time.monotonic() + timeout_s, most, next(self._numbers))
+        peer = context.peer() if kind is not None else ""
+        if is_primary and peer not in _SHARED_PEERS:
+            kind = None
+        wait = _Wait(context, peer, time.monotonic() + timeout_s, kind, next(self._numbers))
         with self._changed:
             was_empty = not self._waits
             self._waits[wait] = None
-            surplus = self._surplus(most) if most else None
+            surplus = self._surplus(kind) if kind is not None else None
             if surplus is not None:
                 del self._waits[surplus]
             if was_empty:
@@ -130,9 +142,9 @@ class Calls:
             with self._changed:
                 self._waits.pop(wait, None)
 
-    def _surplus(self, most: int) -> _Wait | None:
-        counted = [wait for wait in self._waits if wait.most == most]
-        if len(counted) <= most:
+    def _surplus(self, kind: _Kind) -> _Wait | None:
+        counted = [wait for wait in self._waits if wait.kind is kind]
+        if len(counted) <= kind.most:
             return None
         calls = Counter(wait.peer for wait in counted)
         return min(counted, key=lambda wait: (-calls[wait.peer], wait.number))
